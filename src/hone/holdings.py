@@ -9,6 +9,9 @@ from collections.abc import Iterable
 from hone.core.holding import Backup, Holding
 from hone.core.part import Part
 
+DATABASE = "hone.features.erasing.database:DatabaseEraser"
+PLACES = "hone.features.erasing.places:"
+
 HOLDINGS = (
     Holding(
         "conversations",
@@ -24,6 +27,7 @@ HOLDINGS = (
             "passage_words",
         ),
         places=("hone.db", "hone.db-wal", "hone.db-shm"),
+        eraser=DATABASE,
     ),
     Holding(
         "ledger",
@@ -44,25 +48,54 @@ HOLDINGS = (
             "outbox",
             "mirror",
         ),
+        eraser=DATABASE,
     ),
     Holding(
         "reviews",
         "what is due for a review, and what became of it",
         tables=("jobs", "looks", "counts"),
+        eraser=DATABASE,
     ),
     Holding(
         "journal and skills",
         "what is known, as files that you can read and edit",
         places=("MEMORY.md", "USER.md", "projects/", "skills/"),
+        eraser=DATABASE,
     ),
-    Holding("spill", "tool results that were too long for the conversation", places=("spill/",)),
-    Holding("history", "what you typed at the prompt", places=("history",)),
+    Holding(
+        "spill",
+        "tool results that were too long for the conversation",
+        places=("spill/",),
+        eraser=f"{PLACES}spill",
+    ),
+    Holding("history", "what you typed at the prompt", places=("history",), eraser=f"{PLACES}HistoryEraser"),
     Holding(
         "provenance",
         "digests of foreign lines and files, to recognize them later",
         places=("provenance.db*", "provenance/"),
+        eraser=f"{PLACES}ProvenanceEraser",
     ),
-    Holding("quarantine", "files that a command tried to plant", places=("quarantine/",)),
+    Holding(
+        "quarantine",
+        "files that a command tried to plant",
+        places=("quarantine/",),
+        eraser=f"{PLACES}quarantine",
+    ),
+    Holding(
+        "damaged copies",
+        "the database as it was before a repair",
+        places=("hone-damaged-*", "hone.db.repairing*"),
+        backup=Backup.LEFT_OUT,
+        eraser=f"{PLACES}CopyEraser",
+    ),
+    Holding(
+        "exports",
+        "the names of files that Hone wrote elsewhere",
+        places=("exports.json",),
+        backup=Backup.LEFT_OUT,
+        eraser="hone.features.erasing.exports:ExportEraser",
+    ),
+    Holding("erasures", "numbers and names of what was erased, without text", tables=("erasures",)),
     Holding(
         "settings",
         "hone.toml and your own prompt texts",

@@ -76,6 +76,16 @@ FEATURES = (
         },
     ),
     Feature(
+        "erasing",
+        "forget",
+        {
+            "erase": (
+                "hone.features.erasing.commands:erase",
+                "Erase a conversation, a lesson, a memory or words for good.",
+            )
+        },
+    ),
+    Feature(
         "traces",
         "sessions",
         {

@@ -52,6 +52,7 @@ OWN = {
     "backends": "backends",
     "checkpoints": "rewind",
     "curator": "curator",
+    "erasing": "erase",
     "experiments": "experiment",
     "imports": "import",
     "local_models": "models",

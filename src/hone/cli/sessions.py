@@ -23,6 +23,7 @@ from hone.core.recall import Query
 from hone.core.secrets import redact
 from hone.core.turn import Origin
 from hone.core.visible import one_line, visible
+from hone.files.exports import note_export
 from hone.registry import CHAT
 from hone.runtime import export as exports
 from hone.tools.recall import nothing
@@ -145,6 +146,7 @@ async def export(hone: Hone, id: str, form: str, output: Path | None) -> str:
     if output is None or str(output) == "-":
         return text.removesuffix("\n")
     create(output, text)
+    note_export(hone.home, output)
     return f"Wrote {one_line(str(output), 200)}."
 
 

@@ -2,9 +2,12 @@
 
 from collections.abc import Sequence
 from enum import Enum
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
+
+if TYPE_CHECKING:
+    from hone.core.erasure import Erasure
 
 FOREVER = "until you delete or erase it"
 
@@ -26,8 +29,8 @@ class Holding(Struct, frozen=True):
     tables: tables of hone.db
     places: names below the home; a name that ends with a slash is a folder, a star stands for any characters
     lasts:  how long the text stays, for docs/privacy.md
-    eraser: "module:object", called with a Hone, which finds and removes words here; empty if no words of a
-            conversation get in
+    eraser: "module:object", called with a Hone, which returns an Eraser; empty if no words of a conversation
+            get in
     """
 
     name: str
@@ -48,12 +51,13 @@ class Occurrence(Struct, frozen=True):
 
 
 class Eraser(Protocol):
-    """Finds and removes words in one holding. Both methods can be repeated after a kill."""
+    """Finds and removes what is to be erased in one holding. Both methods can be repeated after a kill."""
 
-    async def find(self, words: Sequence[str]) -> Sequence[Occurrence]:
-        """Return where the words are. Raises HoneError if a place cannot be read."""
+    async def find(self, what: "Erasure") -> Sequence[Occurrence]:
+        """Return where it is. Raises HoneError if a place cannot be read."""
         ...
 
-    async def erase(self, words: Sequence[str]) -> None:
-        """Remove the words for good. Returns when no file holds them any more."""
+    async def erase(self, what: "Erasure") -> Sequence[str]:
+        """Remove it for good, and say in a sentence each what the owner should know. Returns when no file
+        holds it any more."""
         ...

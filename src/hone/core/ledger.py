@@ -86,6 +86,8 @@ class ChangeKind(StrEnum):
     REJECT = "reject"
     CONFIRM = "confirm"
     REPAIR = "repair"
+    ERASE = "erase"
+    """The owner erased something. It says nothing about what; everybody reads anew what is known."""
     OTHER = "other"
     """A kind that only a newer version knows."""
 

@@ -32,7 +32,7 @@ TABLES = (
     *BY_DIGEST,
     *("chains", "nodes", "sessions", "spending"),
     *("changes", "deltas", "evidence", "prints", "outbox", "mirror"),
-    *("jobs", "counts", "looks", "rounds", "tallies", "uses"),
+    *("jobs", "counts", "looks", "rounds", "tallies", "uses", "erasures"),
 )
 """All but what is made from them: holdings and skills, cards, and both indexes of words."""
 LABELS: Mapping[str, tuple[str, ...]] = {"evidence": ("trust",), "changes": ("ground", "confirmed")}

@@ -226,7 +226,7 @@ def _rename(connection: apsw.Connection, session: SessionId, title: str) -> None
     connection.execute("UPDATE sessions SET title = ? WHERE id = ?", (sound(title), stored.header.id))
 
 
-def _delete(connection: apsw.Connection, session: SessionId) -> None:
+def delete_session(connection: apsw.Connection, session: SessionId) -> None:
     row = connection.execute(DELETE, (sound(session),)).fetchone()
     if row is None:
         raise rules.missing(session)
@@ -234,7 +234,7 @@ def _delete(connection: apsw.Connection, session: SessionId) -> None:
     tree.prune(connection, head)
     jobs.forsake(connection, id, root)
     while own := connection.execute(MADE, (id, Origin.USER)).get:
-        _delete(connection, SessionId(own))
+        delete_session(connection, SessionId(own))
 
 
 def _spent(
@@ -269,5 +269,5 @@ class SqliteSessions(Store):
     find = reads(_find)
     list = reads(_list)
     rename = writes(_rename)
-    delete = writes(_delete)
+    delete = writes(delete_session)
     spending = reads(_spent)

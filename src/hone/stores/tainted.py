@@ -8,7 +8,7 @@ fingerprints written together must not keep a conversation waiting. Several proc
 import os
 import sys
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import RLock
@@ -223,6 +223,31 @@ class TaintStore:
         with self._read() as connection:
             found = connection.execute("SELECT id FROM commits WHERE repository = ?", (repository,))
             return frozenset(id for (id,) in found)
+
+    # Erasing
+
+    def count_units(self, units: frozenset[int]) -> int:
+        """Return in how many texts these fingerprints are."""
+        with self._read() as connection:
+            rows = connection.execute("SELECT units FROM tainted")
+            return sum(not units.isdisjoint(_unpacked(data)) for (data,) in rows)
+
+    def erase(self, units: frozenset[int], is_named: Callable[[str], object]) -> None:
+        """Remove fingerprints everywhere, and every row about a path that `is_named`."""
+        with self._write() as connection:
+            _clean(connection, "", units)
+            for table in ("tainted", "folders", "trusted"):
+                for (path,) in connection.execute(f"SELECT DISTINCT path FROM {table}").fetchall():
+                    if is_named(str(path)):
+                        connection.execute(f"DELETE FROM {table} WHERE path = ?", (path,))
+            for (place,) in connection.execute("SELECT DISTINCT place FROM windows").fetchall():
+                if is_named(str(place)):
+                    connection.execute("DELETE FROM windows WHERE place = ?", (place,))
+            for (place,) in connection.execute("SELECT DISTINCT repository FROM heads").fetchall():
+                if is_named(str(place)):
+                    connection.execute("DELETE FROM heads WHERE repository = ?", (place,))
+                    connection.execute("DELETE FROM commits WHERE repository = ?", (place,))
+            _revise(connection)
 
     # For copies in memory
 

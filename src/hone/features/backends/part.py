@@ -30,6 +30,8 @@ REMINDING = "hone.features.backends.reminding:Reminding"
 UNFIT = Author(Actor.AGENT, reason="the memory backend does not take it")
 """Who takes back an item that the backend refuses."""
 
+ERASER = "hone.features.backends.erasing:BackendEraser"
+
 
 class MemoryPart(Part):
     name = "backends"
@@ -108,7 +110,11 @@ class MemoryPart(Part):
         await self.worker.finish()
 
     def holdings(self) -> Sequence[Holding]:
-        return (Holding("backends", "memories by key, here or at a service", places=("memories.db*",)),)
+        return (
+            Holding(
+                "backends", "memories by key, here or at a service", places=("memories.db*",), eraser=ERASER
+            ),
+        )
 
     async def close(self) -> None:
         if "worker" in vars(self):

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 SERVICE = "hone.features.checkpoints.service:CheckpointService"
 
+ERASER = "hone.features.checkpoints.erasing:CheckpointEraser"
+
 
 class CheckpointsPart(Part):
     name = "checkpoints"
@@ -63,7 +65,7 @@ class CheckpointsPart(Part):
     def holdings(self) -> Sequence[Holding]:
         lasts = f"{self._hone.settings.checkpoints.days} days"
         keeps = "files as they were before tools changed them"
-        return (Holding("checkpoints", keeps, lasts, places=("checkpoints/",)),)
+        return (Holding("checkpoints", keeps, lasts, places=("checkpoints/",), eraser=ERASER),)
 
     async def close(self) -> None:
         if "service" in vars(self):

@@ -10,6 +10,8 @@ from hone.core.part import Part
 from hone.features.curator.curator import Curator, CuratorDeps
 from hone.features.curator.retention import Grade
 
+ERASER = "hone.features.curator.reports:erase_reports"
+
 
 class CuratorPart(Part):
     name = "curator"
@@ -40,7 +42,7 @@ class CuratorPart(Part):
         return sum(each.grade is not Grade.ACTIVE for each in await self.curator.ages())
 
     def holdings(self) -> Sequence[Holding]:
-        return (Holding("curator", "reports of its runs", places=("curator/",)),)
+        return (Holding("curator", "reports of its runs", places=("curator/",), eraser=ERASER),)
 
     async def _agent(self) -> Agent:
         return await self._hone.agent(self._hone.settings.learning.model)

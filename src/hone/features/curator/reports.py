@@ -5,10 +5,12 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from hone.app import Hone
 from hone.core.curation import CuratorRun
 from hone.core.errors import StoreError
 from hone.core.visible import visible
 from hone.files.atomic import write
+from hone.files.erasing import FileEraser
 
 FOLDER, PAUSED = "curator", "paused"
 
@@ -23,6 +25,11 @@ def markdown(run: CuratorRun) -> str:
     if run.session:
         lines.append(f"A model was asked in session {run.session}.")
     return visible("\n".join((*lines, "", run.report, "")))
+
+
+def erase_reports(hone: Hone) -> FileEraser:
+    """Take words out of the reports."""
+    return FileEraser(hone.home, "curator", (f"{FOLDER}/",))
 
 
 class Reports(Struct, frozen=True):

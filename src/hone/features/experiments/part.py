@@ -10,6 +10,8 @@ from hone.features.experiments.findings import beside
 from hone.features.experiments.store import Studies
 from hone.features.experiments.values import LessonKind
 
+ERASER = "hone.features.experiments.erasing:ExperimentEraser"
+
 
 class ExperimentsPart(Part):
     name = "experiments"
@@ -33,4 +35,6 @@ class ExperimentsPart(Part):
         ]
 
     def holdings(self) -> Sequence[Holding]:
-        return (Holding("experiments", "requests, checks and results", places=("experiments/",)),)
+        return (
+            Holding("experiments", "requests, checks and results", places=("experiments/",), eraser=ERASER),
+        )

@@ -15,6 +15,8 @@ from hone.features.templates.seeding import Seeding, TemplateOptions, make
 from hone.features.templates.store import AUTO, Templates
 from hone.features.templates.values import Template
 
+ERASER = "hone.features.templates.erasing:TemplateEraser"
+
 
 class TemplatesPart(Part):
     name = "templates"
@@ -60,4 +62,6 @@ class TemplatesPart(Part):
         return lines or [(True, f"templates: all of them can be read ({len(found):,})")]
 
     def holdings(self) -> Sequence[Holding]:
-        return (Holding("templates", "calls that worked, as examples", places=("templates/",)),)
+        return (
+            Holding("templates", "calls that worked, as examples", places=("templates/",), eraser=ERASER),
+        )

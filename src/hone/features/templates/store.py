@@ -63,7 +63,7 @@ class Templates:
 
     async def rate(self, name: str, effect: float | None) -> None:
         """By how much it was measured to help."""
-        await asyncio.to_thread(self._change, self.path(name), lambda each: replace(each, effect=effect))
+        await self.change(name, lambda each: replace(each, effect=effect))
 
     async def count(self, name: str, session: SessionId, begun: datetime | None = None) -> None:
         """The session began with it. Told again it changes nothing, and neither if the template has been made
@@ -74,7 +74,11 @@ class Templates:
                 return template
             return replace(template, uses=(*template.uses, session))
 
-        await asyncio.to_thread(self._change, self.path(name), counted)
+        await self.change(name, counted)
+
+    async def change(self, name: str, change: Callable[[Template], Template]) -> None:
+        """Raises Missing or Corrupt, and what `change` raises."""
+        await asyncio.to_thread(self._change, self.path(name), change)
 
     def _all(self) -> tuple[list[Template], list[str]]:
         found: list[Template] = []

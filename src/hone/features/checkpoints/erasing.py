@@ -1,0 +1,112 @@
+"""Erase file versions with words that are to go, and the versions of an erased conversation."""
+
+import secrets
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import apsw
+
+from hone.app import Hone
+from hone.core.erasure import Erasure, Scrubber
+from hone.core.errors import Corrupt, HoneError
+from hone.core.holding import Occurrence
+from hone.core.ids import SessionId
+from hone.features.checkpoints import pruning
+from hone.features.checkpoints.decisions import anchor_of, find_turns
+from hone.features.checkpoints.store import FILE, FOLDER, CheckpointStore, unpack
+from hone.stores.purging import purge
+
+LOST = "it was erased"
+FORGET = """
+UPDATE changes SET lost = ?1, before_digest = CASE WHEN before_digest = ?2 THEN ?3 ELSE before_digest END,
+    after_digest = CASE WHEN after_digest = ?2 THEN ?3 ELSE after_digest END
+WHERE before_digest = ?2 OR after_digest = ?2
+"""
+TURNS = "SELECT DISTINCT session, anchor FROM changes"
+MOVE = "UPDATE changes SET anchor = ? WHERE session = ? AND anchor = ?"
+
+
+class CheckpointEraser:
+    """A version that holds the words goes; its file can no longer be taken back to it. Turns of messages that
+    were erased are named anew, by their time."""
+
+    def __init__(self, hone: Hone) -> None:
+        self._hone = hone
+
+    async def find(self, what: Erasure) -> Sequence[Occurrence]:
+        store = CheckpointStore(self._hone.home, self._hone.clock)
+        if not store.exists:
+            return ()
+        try:
+            count = await store.run(lambda connection: len(_holding(connection, what)))
+        finally:
+            await store.close()
+        return (Occurrence("checkpoints", f"{FOLDER}/{FILE}", count),) if count else ()
+
+    async def erase(self, what: Erasure) -> Sequence[str]:
+        store = CheckpointStore(self._hone.home, self._hone.clock)
+        if not store.exists:
+            return ()
+        try:
+            await store.run(_erase, what)
+            await self._name_turns(store)
+        finally:
+            await store.close()
+        return await purge(store.folder / FILE, what)
+
+    async def _name_turns(self, store: CheckpointStore) -> None:
+        turns: list[Any] = await store.run(lambda connection: connection.execute(TURNS).fetchall())
+        known: dict[str, dict[str, str] | None] = {}
+        for session, anchor in turns:
+            if session not in known:
+                known[session] = await self._anchors(SessionId(session))
+            anchors = known[session]
+            at = anchor.partition("@")[2]
+            new = f"{secrets.token_hex(16)}@{at}" if anchors is None else anchors.get(at, anchor)
+            if new != anchor:
+                await store.run(lambda connection, row: connection.execute(MOVE, row), (new, session, anchor))
+
+    async def _anchors(self, session: SessionId) -> dict[str, str] | None:
+        """Return the anchors of a conversation by their times; None if it is gone."""
+        sessions = self._hone.sessions
+        try:
+            lines = (*await sessions.earlier(session), await sessions.load(session))
+        except HoneError:
+            return None
+        nodes = (node for line in lines for node in find_turns(line.transcript))
+        return {anchor.partition("@")[2]: anchor for anchor in map(anchor_of, nodes)}
+
+
+def _erase(connection: apsw.Connection, what: Erasure) -> None:
+    for session in what.sessions:
+        pruning.forget(connection, session)
+    scrub = Scrubber(what.words)
+    rows: list[Any] = connection.execute("SELECT id, path FROM changes").fetchall()
+    for id, path in rows:
+        if scrub.finds(path):
+            connection.execute("DELETE FROM changes WHERE id = ?", (id,))
+    for name in list(_blobs(connection, scrub)):
+        connection.execute(FORGET, (LOST, name, secrets.token_hex(32)))
+        connection.execute("DELETE FROM blobs WHERE digest = ?", (name,))
+    pruning.sweep(connection)
+    connection.execute("PRAGMA incremental_vacuum").fetchall()
+
+
+def _holding(connection: apsw.Connection, what: Erasure) -> list[str]:
+    scrub = Scrubber(what.words)
+    sessions = [each for each in what.sessions for _ in range(pruning.count_of(connection, each))]
+    rows: list[Any] = connection.execute("SELECT path FROM changes").fetchall()
+    paths = [str(path) for (path,) in rows if scrub.finds(path)]
+    return [*_blobs(connection, scrub), *paths, *sessions]
+
+
+def _blobs(connection: apsw.Connection, scrub: Scrubber) -> Iterator[str]:
+    """Yield the contents that hold the words. One that cannot be read may hold them."""
+    rows: list[Any] = connection.execute("SELECT digest FROM blobs").fetchall()
+    for (name,) in rows:
+        data = connection.execute("SELECT data FROM blobs WHERE digest = ?", (name,)).get
+        try:
+            if scrub.finds(unpack(name, data)):
+                yield name
+        except Corrupt:
+            yield name

@@ -1,0 +1,131 @@
+"""Erase from the home's database and the files it publishes: conversations, ledger, journal and skills."""
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import TypeVar
+
+import apsw
+
+from hone.app import Hone
+from hone.core.erasure import Erasure, Scrubber
+from hone.core.holding import Occurrence
+from hone.core.ledger import SKILL, Target
+from hone.core.value import replace
+from hone.features.erasing.knowledge import make_rewrite
+from hone.files.erasing import FileEraser
+from hone.knowledge import places
+from hone.knowledge.folding import load_steps
+from hone.knowledge.items import Items
+from hone.knowledge.keeper import OWNER
+from hone.knowledge.skills.folder import Uninstall
+from hone.stores import erasing
+from hone.stores.database import Database
+from hone.stores.home import FILE
+from hone.stores.purging import purge
+from hone.stores.tree import stamp
+
+T = TypeVar("T")
+PUBLISHED = ("MEMORY.md*", "USER.md*", ".MEMORY.md*", ".USER.md*", "projects/", "skills/")
+NAMES = {
+    "contents": "messages",
+    "prefixes": "stored prompts",
+    "knowledge": "versions of journal and skills",
+    "sessions": "conversations: titles and folders",
+    "changes": "changes: reasons and quotes",
+    "evidence": "what lessons rest on",
+    "deltas": "names of files of skills",
+    "holdings": "names of what is known",
+    "prints": "names of published files",
+    "jobs": "reviews",
+    "looks": "conversations to look back over",
+    "rounds": "reports of the curator",
+    "outbox": "messages to a memory backend",
+}
+
+
+class DatabaseEraser:
+    """Erases rows in one transaction, then publishes journal and skills again. A process that is killed in
+    between leaves files that count as stale: the next one publishes them."""
+
+    def __init__(self, hone: Hone) -> None:
+        self._hone = hone
+        self._path = hone.home / FILE
+
+    async def find(self, what: Erasure) -> Sequence[Occurrence]:
+        if not self._path.exists():
+            return ()
+        found = await self.read(lambda connection: erasing.find(connection, what))
+        rows = [Occurrence("database", NAMES.get(each.table, each.table), each.count) for each in found]
+        return [*rows, *await self._files().find(replace(what, files=()))]
+
+    async def erase(self, what: Erasure) -> Sequence[str]:
+        keeper, now = self._hone.keeper, stamp(self._hone.clock.now())
+        await self._uninstall(what)
+        async with keeper.lock():
+            for target in await self._targets():
+                await keeper.sync(target)
+            rewrite = make_rewrite(Scrubber(what.words))
+            await self._write(lambda connection: erasing.erase(connection, what, rewrite, now))
+        return await self.settle(what)
+
+    async def settle(self, what: Erasure) -> Sequence[str]:
+        """Do what follows from the rows: files, pending changes of which nothing is left, the log."""
+        keeper = self._hone.keeper
+        async with keeper.lock():
+            for target in await self._targets():
+                await keeper.sync(target)
+        await self._files().erase(replace(what, files=()))
+        await self._reject_empty()
+        await self._hone.library.listed()
+        return await purge(self._path, what)
+
+    async def finish(self) -> None:
+        """Note that nothing is left to do."""
+        await self._write(erasing.finish)
+
+    async def is_cut_off(self) -> bool:
+        """Tell whether a killed process left an erasure in the middle."""
+        return self._path.exists() and bool(await self.read(erasing.unfinished))
+
+    async def read(self, work: Callable[[apsw.Connection], T]) -> T:
+        """Read from the database."""
+        async with self._open() as database:
+            return await database.read(work)
+
+    async def _write(self, work: Callable[[apsw.Connection], T]) -> T:
+        async with self._open() as database:
+            return await database.write(work)
+
+    @asynccontextmanager
+    async def _open(self) -> AsyncIterator[Database]:
+        database = Database.open(self._path)
+        try:
+            yield database
+        finally:
+            await database.close()
+
+    async def _targets(self) -> list[Target]:
+        every = await self.read(erasing.target_names)
+        return [each for each in every if not places.is_item(each)]
+
+    async def _uninstall(self, what: Erasure) -> None:
+        """Take away skills whose names hold the words, and skills and items of which nothing is to stay."""
+        scrub, keeper = Scrubber(what.words), self._hone.keeper
+        for target in await self.read(erasing.target_names):
+            held, name = await keeper.ledger.held(target), places.name_of(target)
+            if held and places.is_item(target) and (name in what.keys or scrub.count(name)):
+                await Items(keeper, self._hone.clock).keep(target, None, OWNER)
+            is_gone = scrub.count(name) or any(each in what.contents for each in held.values())
+            if target.startswith(SKILL) and is_gone and held:
+                await keeper.edit_skill(name, Uninstall(), OWNER)
+
+    async def _reject_empty(self) -> None:
+        ledger = self._hone.ledger
+        for entry in await ledger.pending():
+            made = await load_steps(ledger, entry.change)
+            if all(step.before == step.after for step in made):
+                await self._hone.keeper.reject(entry.id)
+
+    def _files(self) -> FileEraser:
+        """Other files beside the published ones: what an editor or a killed process left."""
+        return FileEraser(self._hone.home, "journal and skills", PUBLISHED)

@@ -1,0 +1,34 @@
+"""Erase exported files that hold what is to go. Only files that Hone wrote itself are known here."""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+from hone.app import Hone
+from hone.core.erasure import Erasure, Scrubber
+from hone.core.holding import Occurrence
+from hone.files.erasing import remove, tally
+from hone.files.exports import forget_exports, list_exports
+
+
+class ExportEraser:
+    """Deletes exports as a whole: each is a copy of what the home has."""
+
+    def __init__(self, hone: Hone) -> None:
+        self._home = hone.home
+
+    async def find(self, what: Erasure) -> Sequence[Occurrence]:
+        return await asyncio.to_thread(self._find, what)
+
+    async def erase(self, what: Erasure) -> Sequence[str]:
+        for each in await self.find(what):
+            await asyncio.to_thread(remove, Path(each.place))
+        await asyncio.to_thread(forget_exports, self._home)
+        return ()
+
+    def _find(self, what: Erasure) -> list[Occurrence]:
+        scrub = Scrubber((*what.words, *what.sessions))
+        counted = [
+            (str(path), tally(path, scrub) + scrub.count(str(path))) for path in list_exports(self._home)
+        ]
+        return [Occurrence("exports", place, count) for place, count in counted if count]

@@ -1,0 +1,136 @@
+"""The erasers of the kernel's own files: history, spilled results, quarantine, provenance, damaged copies."""
+
+import asyncio
+import json
+from collections.abc import Sequence
+from contextlib import closing
+
+import apsw
+
+from hone.app import Hone
+from hone.core.erasure import Erasure, Scrubber
+from hone.core.fingerprints import fingerprint, runs
+from hone.core.holding import Occurrence
+from hone.files.erasing import FileEraser, change_file, remove, remove_whole, walk
+from hone.stores.database import PATIENCE, connect, plainly
+from hone.stores.erasing import texts
+from hone.stores.home import FILE
+from hone.stores.purging import purge, search
+from hone.stores.tainted import FILE as TAINTED
+from hone.stores.tainted import SCRIPTS, TaintStore
+
+COPIES = ("hone-damaged-*", "hone.db.repairing*")
+
+
+def spill(hone: Hone) -> FileEraser:
+    """Take words out of results that were too long for a conversation."""
+    return FileEraser(hone.home, "spill", ("spill/",))
+
+
+def quarantine(hone: Hone) -> FileEraser:
+    """Remove planted files that hold the words."""
+    return FileEraser(hone.home, "quarantine", ("quarantine/",), remove_whole)
+
+
+class HistoryEraser:
+    """Removes lines of the prompt's history. Other processes may add lines meanwhile; those stay."""
+
+    def __init__(self, hone: Hone) -> None:
+        self._path = hone.home / "history"
+
+    async def find(self, what: Erasure) -> Sequence[Occurrence]:
+        lines = await asyncio.to_thread(self._lines)
+        count = len(lines) - len(_kept(lines, what))
+        return (Occurrence("history", "history", count),) if count else ()
+
+    async def erase(self, what: Erasure) -> Sequence[str]:
+        def change(data: bytes) -> bytes:
+            return b"".join(_kept(data.splitlines(keepends=True), what))
+
+        await asyncio.to_thread(change_file, self._path, change)
+        return ()
+
+    def _lines(self) -> list[bytes]:
+        try:
+            return self._path.read_bytes().splitlines(keepends=True)
+        except FileNotFoundError:
+            return []
+
+
+def _kept(lines: Sequence[bytes], what: Erasure) -> list[bytes]:
+    scrub = Scrubber(what.words)
+    return [line for line in lines if not scrub.finds(line) and _typed(line) not in what.lines]
+
+
+def _typed(line: bytes) -> str:
+    try:
+        return str(json.loads(line)).strip()
+    except ValueError:
+        return ""
+
+
+class CopyEraser:
+    """Removes the copies that a repair left. They are damaged: no search of them finds everything."""
+
+    def __init__(self, hone: Hone) -> None:
+        self._home = hone.home
+
+    async def find(self, what: Erasure) -> Sequence[Occurrence]:
+        return [Occurrence("damaged copies", path.name) for path in walk(self._home, COPIES)]
+
+    async def erase(self, what: Erasure) -> Sequence[str]:
+        for path in walk(self._home, COPIES):
+            await asyncio.to_thread(remove, path)
+        return ()
+
+
+class ProvenanceEraser:
+    """Removes fingerprints of the words, and rows about files whose names hold them. What is left of a
+    foreign text still tells that it is foreign."""
+
+    def __init__(self, hone: Hone) -> None:
+        self._home = hone.home
+
+    async def find(self, what: Erasure) -> Sequence[Occurrence]:
+        count = await search(self._home / TAINTED, lambda connection: len(_named(connection, what.words)))
+        count += await asyncio.to_thread(self._count, what)
+        return (Occurrence("provenance", TAINTED, count),) if count else ()
+
+    async def erase(self, what: Erasure) -> Sequence[str]:
+        if not (self._home / TAINTED).exists():
+            return ()
+        await asyncio.to_thread(self._erase, what)
+        return await purge(self._home / TAINTED, what)
+
+    def _count(self, what: Erasure) -> int:
+        store = TaintStore(self._home)
+        try:
+            return store.count_units(self._units(what)) if store.exists and what.words else 0
+        finally:
+            store.close()
+
+    def _erase(self, what: Erasure) -> None:
+        store = TaintStore(self._home)
+        try:
+            store.erase(self._units(what), Scrubber(what.words).count)
+        finally:
+            store.close()
+
+    def _units(self, what: Erasure) -> frozenset[int]:
+        """Return the fingerprints of the words, and of lines that hold them in a conversation."""
+        scrub, path = Scrubber(what.words), self._home / FILE
+        found = [frozenset[int](), *(runs(each) | fingerprint(each) for each in what.words)]
+        if what.words and path.exists():
+            with plainly(path), closing(connect(path, PATIENCE)) as connection:
+                said = texts(connection, what.words)
+            found += (fingerprint(each) - fingerprint(scrub.text(each)) for each in said)
+        return frozenset().union(*found)
+
+
+def _named(connection: apsw.Connection, words: Sequence[str]) -> list[str]:
+    if not words or int(connection.pragma("user_version")) != len(SCRIPTS):
+        return []
+    scrub = Scrubber(tuple(words))
+    tables = ("tainted", "folders", "trusted")
+    found = (path for table in tables for (path,) in connection.execute(f"SELECT path FROM {table}"))
+    return [path for path in found if scrub.count(path)]

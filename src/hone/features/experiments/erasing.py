@@ -1,0 +1,29 @@
+"""Erase experiments that hold words which are to go, or whose task came from an erased conversation."""
+
+from collections.abc import Sequence
+
+from hone.app import Hone
+from hone.core.erasure import Erasure, Scrubber
+from hone.core.holding import Occurrence
+from hone.features.experiments.store import FOLDER, Studies
+from hone.files.erasing import below, tally
+
+
+class ExperimentEraser:
+    """An experiment goes as a whole: its figures say nothing without its task and its lesson."""
+
+    def __init__(self, hone: Hone) -> None:
+        self._studies = Studies(hone.home)
+
+    async def find(self, what: Erasure) -> Sequence[Occurrence]:
+        scrub, found = Scrubber(what.words), []
+        for name in self._studies.names():
+            count = sum(tally(path, scrub) for path in below(self._studies.folder / name)) + scrub.count(name)
+            if count or self._studies.is_from(name, what.sessions):
+                found.append(Occurrence("experiments", f"{FOLDER}/{name}/", max(1, count)))
+        return found
+
+    async def erase(self, what: Erasure) -> Sequence[str]:
+        for each in await self.find(what):
+            self._studies.delete(each.place.removeprefix(f"{FOLDER}/").rstrip("/"))
+        return ()

@@ -1,0 +1,56 @@
+"""Erase words from templates, and the templates that were made from an erased conversation."""
+
+from collections.abc import Sequence
+
+from hone.app import Hone
+from hone.core.erasure import Erasure, Scrubber
+from hone.core.errors import HoneError
+from hone.core.holding import Occurrence
+from hone.features.templates.store import FOLDER, Templates
+from hone.features.templates.template_file import from_dict, to_dict
+from hone.features.templates.values import Template
+from hone.files.atomic import sweep
+from hone.files.erasing import tally
+
+
+class TemplateEraser:
+    """Templates of a conversation go with it. Others lose the words, and their seal is made anew."""
+
+    def __init__(self, hone: Hone) -> None:
+        self._store = Templates(hone.home)
+
+    async def find(self, what: Erasure) -> Sequence[Occurrence]:
+        scrub, found = Scrubber(what.words), []
+        for name in self._store.names():
+            count = tally(self._store.path(name), scrub) or int(await self._is_from(name, what))
+            if count or scrub.count(name):
+                found.append(Occurrence("templates", f"{FOLDER}/{name}.json", max(1, count)))
+        return found
+
+    async def erase(self, what: Erasure) -> Sequence[str]:
+        scrub = Scrubber(what.words)
+        for place in await self.find(what):
+            name = place.place.removeprefix(f"{FOLDER}/").removesuffix(".json")
+            if scrub.count(name) or await self._is_from(name, what):
+                await self._store.delete(name)
+            else:
+                await self._scrub(name, scrub)
+        sweep(self._store.folder)
+        return ()
+
+    async def _scrub(self, name: str, scrub: Scrubber) -> None:
+        """Delete what cannot be read: nobody could say what else it holds."""
+
+        def change(template: Template) -> Template:
+            return from_dict(scrub.value(to_dict(template)))
+
+        try:
+            await self._store.change(name, change)
+        except (HoneError, ValueError):
+            await self._store.delete(name)
+
+    async def _is_from(self, name: str, what: Erasure) -> bool:
+        try:
+            return bool(what.sessions) and (await self._store.read(name)).session in what.sessions
+        except HoneError:
+            return False

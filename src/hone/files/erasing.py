@@ -1,0 +1,137 @@
+"""Find words in files below a home and take them out. No link is followed, and only files are touched."""
+
+import asyncio
+import os
+import stat
+from collections.abc import Callable, Iterator, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from hone.core.erasure import Erasure, Scrubber
+from hone.core.errors import StoreError
+from hone.core.holding import Occurrence
+from hone.files.atomic import open_file, settle, sweep, write
+
+PIECE = 1 << 20
+Change = Callable[[bytes, Scrubber], bytes | None]
+"""Returns what becomes of a file's content; None if the file goes."""
+
+
+def scrub_text(data: bytes, scrub: Scrubber) -> bytes:
+    """Take the words out of a text."""
+    return scrub.data(data)
+
+
+def remove_whole(data: bytes, scrub: Scrubber) -> None:
+    """Remove a file that holds the words."""
+
+
+def walk(home: Path, places: Sequence[str]) -> Iterator[Path]:
+    """Yield the files at these places: a name that ends with a slash is a folder, a star stands for any
+    characters."""
+    try:
+        names = sorted(os.listdir(home))
+    except OSError:
+        return
+    for name in names:
+        path = home / name
+        if any(fnmatchcase(name, place) for place in places if not place.endswith("/")) and _is_file(path):
+            yield path
+        if any(fnmatchcase(f"{name}/", place) for place in places if place.endswith("/")):
+            yield from sorted(below(path))
+
+
+def below(folder: Path) -> Iterator[Path]:
+    """Yield every file below a folder."""
+    for root, _, names in os.walk(folder):
+        yield from (path for name in names if _is_file(path := Path(root, name)))
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return stat.S_ISREG(path.lstat().st_mode)
+    except OSError:
+        return False
+
+
+def tally(path: Path, scrub: Scrubber) -> int:
+    """Return how often a file holds the words. Raises StoreError."""
+    count, rest = 0, b""
+    try:
+        with open_file(path) as file:
+            while piece := file.read(PIECE):
+                data = rest + piece
+                # Of what lies at the seam the next round sees all.
+                count += scrub.tally(data) - (scrub.tally(data[-scrub.reach :]) if len(piece) == PIECE else 0)
+                rest = data[-scrub.reach :] if len(piece) == PIECE else b""
+            return count + (scrub.tally(rest) if rest else 0)
+    except FileNotFoundError:
+        return 0
+    except OSError as error:
+        raise StoreError(f"{path} cannot be searched: {error.strerror}.") from error
+
+
+class FileEraser:
+    """Erases words in the files of some places. `change` says what becomes of a file that holds them."""
+
+    def __init__(self, home: Path, holding: str, places: Sequence[str], change: Change = scrub_text) -> None:
+        self._home = home
+        self._holding = holding
+        self._places = places
+        self._change = change
+
+    async def find(self, what: Erasure) -> Sequence[Occurrence]:
+        return await asyncio.to_thread(self._find, what)
+
+    async def erase(self, what: Erasure) -> Sequence[str]:
+        await asyncio.to_thread(self._erase, what)
+        return ()
+
+    def _find(self, what: Erasure) -> list[Occurrence]:
+        scrub = Scrubber(what.words)
+        counted = [(path, tally(path, scrub) or self._is_named(path, what)) for path in self._files()]
+        return [Occurrence(self._holding, self._name(path), int(count)) for path, count in counted if count]
+
+    def _erase(self, what: Erasure) -> None:
+        scrub = Scrubber(what.words)
+        for path in self._files():
+            sweep(path.parent)
+            if self._is_named(path, what) or scrub.count(path.name):
+                remove(path)
+            elif tally(path, scrub):
+                change_file(path, lambda data: self._change(data, scrub))
+
+    def _files(self) -> list[Path]:
+        return list(walk(self._home, self._places))
+
+    def _is_named(self, path: Path, what: Erasure) -> bool:
+        return self._name(path) in what.files or Scrubber(what.words).count(path.name) > 0
+
+    def _name(self, path: Path) -> str:
+        return str(path.relative_to(self._home))
+
+
+def change_file(path: Path, change: Callable[[bytes], bytes | None]) -> None:
+    """Replace a file's content, or remove it. Raises StoreError."""
+    try:
+        with open_file(path) as file:
+            data, mode = file.read(), stat.S_IMODE(os.fstat(file.fileno()).st_mode)
+        made = change(data)
+        if made is None:
+            remove(path)
+        elif made != data:
+            write(path, made)
+            path.chmod(mode)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise StoreError(f"{path} cannot be changed: {error.strerror}.") from error
+
+
+def remove(path: Path) -> None:
+    """Remove a file for good. Raises StoreError."""
+    try:
+        path.unlink(missing_ok=True)
+        settle(path)
+    except OSError as error:
+        raise StoreError(f"{path} cannot be removed: {error.strerror}.") from error

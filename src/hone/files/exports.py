@@ -1,0 +1,52 @@
+"""The list of files that Hone wrote outside of its home, so that `hone erase` can find them again."""
+
+import json
+import stat
+from contextlib import suppress
+from pathlib import Path
+
+from hone.files.atomic import write
+from hone.files.locks import acquire, release
+
+FILE = "exports.json"
+MOST = 1_000
+"""Files that are remembered; of more, the oldest are forgotten."""
+
+
+def note_export(home: Path, path: Path) -> None:
+    """Remember a file that was written. It is there in any case: what goes wrong here is left aside."""
+    with suppress(OSError):
+        handle = acquire(home / f"{FILE}.lock")
+        try:
+            known = [each for each in list_exports(home) if each != path.absolute()]
+            _save(home, [*known, path.absolute()][-MOST:])
+        finally:
+            release(handle)
+
+
+def list_exports(home: Path) -> list[Path]:
+    """Return the files that were written and are still there, each a regular file and no link."""
+    try:
+        value = json.loads((home / FILE).read_bytes())
+    except (OSError, ValueError):
+        return []
+    paths = [Path(each) for each in value if isinstance(each, str)]
+    return [path for path in paths if _is_file(path)]
+
+
+def forget_exports(home: Path) -> None:
+    """Forget files that are gone."""
+    if (home / FILE).exists():
+        _save(home, list_exports(home))
+
+
+def _save(home: Path, paths: list[Path]) -> None:
+    names = [str(path) for path in paths]
+    write(home / FILE, json.dumps(names, indent=1).encode())
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return stat.S_ISREG(path.lstat().st_mode)
+    except (OSError, ValueError):
+        return False

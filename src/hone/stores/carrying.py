@@ -1,0 +1,105 @@
+"""Carry erasures from a home's database to an older copy of it.
+
+Restoring a backup calls this, so that the backup does not bring back what was erased after it was made. The
+records hold no text: what is left of each row comes from the newer database.
+"""
+
+import secrets
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import apsw
+
+from hone.core.erasure import ERASED
+from hone.core.ids import SessionId
+from hone.core.messages import Message, decode
+from hone.core.prefix import Prefix
+from hone.core.value import replace
+from hone.stores.erasing import KEYS, RECORDS, TEXTS, Erased, decode_record, forget_session, note
+from hone.stores.redacting import (
+    blank_message,
+    fetch,
+    rehash,
+    replace_contents,
+    replace_knowledge,
+    replace_prefixes,
+)
+
+SAME = """
+SELECT n.content, c.body FROM nodes AS n JOIN contents AS c ON c.id = n.content WHERE n.id = ?
+"""
+CHAIN = "SELECT prefix FROM nodes JOIN chains ON chains.id = chain WHERE nodes.id = ?"
+SEQUENCES = "SELECT name, seq FROM sqlite_sequence"
+BLANK = f"{ERASED}\n".encode()
+
+
+def carry_erasures(source: apsw.Connection, target: apsw.Connection) -> int:
+    """Erase in `target`, an older database of the same home, what was erased in `source` since. Return how
+    many erasures that were. Must be called in a transaction of the target's."""
+    known = {name for name, *_ in fetch(target, RECORDS)}
+    fresh = [row for row in fetch(source, RECORDS) if row[0] not in known]
+    for name, at, what in fresh:
+        _apply(source, target, decode_record(what))
+        note(target, decode_record(what), at, name)
+    # No number of a message or a change is ever given again, or a record would mean another one.
+    for table, last in fetch(source, SEQUENCES):
+        target.execute("UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = ?", (last, table))
+    return len(fresh)
+
+
+def _apply(source: apsw.Connection, target: apsw.Connection, erased: Erased) -> None:
+    """Take what is left of each row from the source; if the row is gone there, nothing of it is left."""
+    made: dict[int, Message] = {}
+    for node in erased.nodes:
+        mine: Any = target.execute(SAME, (node,)).fetchone()
+        theirs: Any = source.execute(SAME, (node,)).fetchone()
+        if mine is not None:
+            made[mine[0]] = decode(theirs[1]) if theirs else blank_message(decode(mine[1]))
+    chains = replace_contents(target, made)[1]
+    chains |= replace_prefixes(target, dict(_prefixes(source, target, erased.roots)))
+    for session in erased.sessions:
+        forget_session(target, SessionId(session), Erased())
+    rehash(target, chains)
+    for table, id, column in erased.rows:
+        _copy_text(source, target, table, id, column)
+    for change, position in erased.evidence:
+        target.execute(
+            "UPDATE evidence SET digest = ? WHERE change = ? AND position = ?",
+            (secrets.token_hex(32), change, position),
+        )
+    replace_knowledge(target, dict(_contents(source, target, erased.deltas)))
+
+
+def _prefixes(
+    source: apsw.Connection, target: apsw.Connection, roots: Iterable[int]
+) -> Iterator[tuple[int, Prefix]]:
+    body = "SELECT body FROM prefixes WHERE id = ?"
+    for root in roots:
+        mine, theirs = (each.execute(CHAIN, (root,)).get for each in (target, source))
+        if mine is not None:
+            old = Prefix.decode(target.execute(body, (mine,)).get)
+            left = None if theirs is None else Prefix.decode(source.execute(body, (theirs,)).get)
+            yield mine, left or replace(old, system=ERASED)
+
+
+def _copy_text(source: apsw.Connection, target: apsw.Connection, table: str, id: str, column: str) -> None:
+    if column not in TEXTS.get(table, ()):  # written by a newer Hone
+        return
+    key = KEYS[table]
+    left = source.execute(f"SELECT {column} FROM {table} WHERE CAST({key} AS TEXT) = ?", (id,)).get
+    empty = "[]" if column in ("quotes", "sources") else ""
+    row = (empty if left is None else left, id)
+    target.execute(f"UPDATE {table} SET {column} = ? WHERE CAST({key} AS TEXT) = ?", row)
+
+
+def _contents(
+    source: apsw.Connection, target: apsw.Connection, deltas: Iterable[tuple[int, int]]
+) -> Iterator[tuple[str, bytes]]:
+    names = "SELECT before, after FROM deltas WHERE change = ? AND position = ?"
+    body = "SELECT body FROM knowledge WHERE digest = ?"
+    for place in deltas:
+        mine: Any = target.execute(names, place).fetchone()
+        theirs: Any = source.execute(names, place).fetchone() or (None, None)
+        for old, new in zip(mine or (), theirs, strict=False):
+            if old is not None:
+                yield old, BLANK if new is None else source.execute(body, (new,)).get or BLANK

@@ -1,0 +1,331 @@
+"""Erase words, conversations and lessons from a home's database, in one transaction.
+
+A record of each erasure stays, by numbers and names only, so that it can be applied to an older backup: see
+`hone.stores.carrying`.
+"""
+
+import json
+import secrets
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import apsw
+from msgspec import Struct
+
+from hone.core.erasure import Erasure, Scrubber, is_blank
+from hone.core.ids import SessionId
+from hone.core.ledger import ITEM, MEMORY, PROJECT, SKILL, Actor, Author, Change, ChangeKind, Target
+from hone.core.messages import canonical, digest, encode, user
+from hone.core.prefix import Prefix
+from hone.stores import passages
+from hone.stores.record import record
+from hone.stores.redacting import (
+    HOLDERS,
+    Rewrite,
+    fetch,
+    readable,
+    rehash,
+    replace_contents,
+    replace_knowledge,
+    replace_prefixes,
+    scrub_message,
+)
+from hone.stores.sqlite import delete_session
+from hone.stores.tree import moment
+
+TEXTS: Mapping[str, tuple[str, ...]] = {
+    "sessions": ("title", "folder"),
+    "changes": ("cause", "sources", "tool", "call", "reason", "quotes"),
+    "jobs": ("why", "error"),
+    "looks": ("folder", "cue"),
+    "rounds": ("why", "library", "error", "report"),
+    "outbox": ("error",),
+}
+"""Columns that hold words of people and models, beside the contents."""
+NAMES: Mapping[str, tuple[str, ...]] = {
+    "changes": ("target",),
+    "deltas": ("path",),
+    "holdings": ("target", "path"),
+    "prints": ("target", "path"),
+    "skills": ("name",),
+    "tallies": ("skill",),
+    "uses": ("skill",),
+}
+"""Columns that name what is known. A name with the words in it becomes a random one."""
+KEYS = {
+    "sessions": "id",
+    "changes": "id",
+    "jobs": "id",
+    "looks": "session",
+    "rounds": "id",
+    "outbox": "change",
+}
+WHOLE = ("contents", "prefixes", "knowledge")
+TARGETS = "SELECT DISTINCT target FROM changes"
+EVIDENCE = "SELECT change, position FROM evidence WHERE session = ?"
+RESTING = (
+    "SELECT id FROM changes WHERE session = ?1 OR id IN (SELECT change FROM evidence WHERE session = ?1)"
+)
+FAMILY = "SELECT id FROM sessions WHERE parent = ? AND origin <> 'user'"
+PUT = "INSERT INTO erasures (name, at, what, finished) VALUES (?, ?, ?, 0)"
+DELTAS = "SELECT change, position, before, after FROM deltas"
+SPELLED = """
+CREATE VIRTUAL TABLE temp.spelled USING fts5 (text, tokenize = 'porter unicode61 remove_diacritics 2')
+"""
+RECORDS = "SELECT name, at, what FROM erasures ORDER BY id"
+
+
+class Erased(Struct):
+    """What an erasure touched, by numbers and names that say nothing about the text."""
+
+    sessions: list[str] = []
+    nodes: list[int] = []
+    roots: list[int] = []
+    deltas: list[tuple[int, int]] = []
+    rows: list[tuple[str, str, str]] = []
+    evidence: list[tuple[int, int]] = []
+
+
+class Found(Struct, frozen=True):
+    """Where the words are: in which table, and in how many of its rows."""
+
+    table: str
+    count: int
+
+
+def find(connection: apsw.Connection, what: Erasure) -> list[Found]:
+    """Return which tables hold what is to be erased."""
+    scrub = Scrubber(what.words)
+    found = [Found(table, count) for table in WHOLE if (count := _count(connection, table, what, scrub))]
+    for table, columns in (*TEXTS.items(), *NAMES.items()):
+        rows = connection.execute(f"SELECT {', '.join(columns)} FROM {table}")
+        if count := sum(any(scrub.count(str(each)) for each in row) for row in rows):
+            found.append(Found(table, count))
+    for id in family(connection, what.sessions):
+        found.append(Found("sessions", 1))
+        found.append(Found("evidence", len(fetch(connection, EVIDENCE, id))))
+    return [each for each in found if each.count]
+
+
+def texts(connection: apsw.Connection, words: tuple[str, ...]) -> list[str]:
+    """Return the texts of messages that hold the words."""
+    scrub = Scrubber(words)
+    rows = [(None, body) for (body,) in fetch(connection, "SELECT body FROM contents") if scrub.finds(body)]
+    parts = (part for _, message in readable(rows) for part in message.parts)
+    return [text for part in parts if scrub.count(text := str(getattr(part, "text", "")))]
+
+
+def family(connection: apsw.Connection, sessions: Iterable[SessionId]) -> list[SessionId]:
+    """Return those of these sessions that are there, with the forks that Hone made of them."""
+    found: dict[SessionId, None] = {}
+    waiting = list(sessions)
+    while waiting:
+        id = waiting.pop()
+        if id not in found and connection.execute("SELECT 1 FROM sessions WHERE id = ?", (id,)).get:
+            found[id] = None
+            waiting += (SessionId(each) for (each,) in fetch(connection, FAMILY, id))
+    return list(found)
+
+
+def _count(connection: apsw.Connection, table: str, what: Erasure, scrub: Scrubber) -> int:
+    rows = fetch(connection, f"SELECT digest, body FROM {table}")
+    return sum(scrub.finds(body) or (table == "knowledge" and name in what.contents) for name, body in rows)
+
+
+def erase(connection: apsw.Connection, what: Erasure, rewrite: Rewrite, at: int) -> Erased:
+    """Take it out of every table and note that, all or nothing. Return what changed."""
+    erased, scrub = Erased(), Scrubber(what.words)
+    chains = _erase_messages(connection, scrub, erased)
+    for id in family(connection, what.sessions):
+        forget_session(connection, id, erased)
+    rehash(connection, chains)
+    _erase_guesses(connection, what.words)
+    _erase_reasons(connection, what.changes, erased)
+    _erase_texts(connection, scrub, erased)
+    _erase_knowledge(connection, what, scrub, rewrite, erased)
+    _rename(connection, what, scrub)
+    _rename_paths(connection, scrub)
+    _clear_separators(connection, what.words)
+    erased.sessions += what.sessions
+    note(connection, erased, at)
+    return erased
+
+
+def finish(connection: apsw.Connection) -> None:
+    """Note that the files are done, too."""
+    connection.execute("UPDATE erasures SET finished = 1 WHERE finished = 0")
+
+
+def unfinished(connection: apsw.Connection) -> list[Erased]:
+    """Return the erasures whose files a killed process may have left."""
+    rows = fetch(connection, "SELECT what FROM erasures WHERE finished = 0")
+    return [decode_record(what) for (what,) in rows]
+
+
+def decode_record(what: str) -> Erased:
+    return Erased(**json.loads(what))
+
+
+def _erase_messages(connection: apsw.Connection, scrub: Scrubber, erased: Erased) -> set[int]:
+    """Return the chains to hash anew."""
+    rows = [row for row in fetch(connection, "SELECT id, body FROM contents") if scrub.finds(row[1])]
+    made = {id: scrub_message(message, scrub) for id, message in readable(rows)}
+    nodes, chains = replace_contents(connection, made)
+    erased.nodes += nodes
+    begun = [row for row in fetch(connection, "SELECT id, body FROM prefixes") if scrub.finds(row[1])]
+    roots = replace_prefixes(
+        connection, {id: _scrub_prefix(Prefix.decode(body), scrub) for id, body in begun}
+    )
+    for chain in roots:
+        erased.roots += (
+            id for (id,) in connection.execute("SELECT min(id) FROM nodes WHERE chain = ?", (chain,))
+        )
+    return chains | roots
+
+
+def _scrub_prefix(prefix: Prefix, scrub: Scrubber) -> Prefix:
+    tools = tuple(map(scrub.json_text, prefix.tools))
+    return Prefix(prefix.model, scrub.text(prefix.system), tools, scrub.json_text(prefix.sampling))
+
+
+def forget_session(connection: apsw.Connection, session: SessionId, erased: Erased) -> None:
+    """Delete a session. What was learned from it stays, without its quotes, and with random digests."""
+    evidence = fetch(connection, EVIDENCE, session)
+    for change, position in evidence:
+        connection.execute(
+            "UPDATE evidence SET digest = ? WHERE change = ? AND position = ?",
+            (secrets.token_hex(32), change, position),
+        )
+    erased.evidence += [(change, position) for change, position in evidence]
+    changes = [id for (id,) in fetch(connection, RESTING, session)]
+    _erase_reasons(connection, changes, erased)
+    if connection.execute("SELECT 1 FROM sessions WHERE id = ?", (session,)).get:
+        delete_session(connection, session)
+
+
+def _erase_reasons(connection: apsw.Connection, changes: Iterable[int], erased: Erased) -> None:
+    for id in changes:
+        connection.execute("UPDATE changes SET reason = '', quotes = '[]' WHERE id = ?", (id,))
+        erased.rows += (("changes", str(id), column) for column in ("reason", "quotes"))
+
+
+def _erase_guesses(connection: apsw.Connection, words: Iterable[str]) -> None:
+    """Replace digests of messages that are gone and said just these words: they could be guessed."""
+    for each in words:
+        guess = digest(encode(user(each)))
+        if not connection.execute("SELECT 1 FROM contents WHERE digest = ?", (guess,)).get:
+            row = (secrets.token_hex(32), guess)
+            connection.execute("UPDATE evidence SET digest = ? WHERE digest = ?", row)
+
+
+def _erase_texts(connection: apsw.Connection, scrub: Scrubber, erased: Erased) -> None:
+    for table, columns in TEXTS.items():
+        key = KEYS[table]
+        for id, *texts in fetch(connection, f"SELECT {key}, {', '.join(columns)} FROM {table}"):
+            for column, text in zip(columns, texts, strict=True):
+                if scrub.count(text):
+                    made = _without_blanks(scrub.json_text(text))
+                    connection.execute(f"UPDATE {table} SET {column} = ? WHERE {key} = ?", (made, id))
+                    erased.rows.append((table, str(id), column))
+
+
+def _without_blanks(text: str) -> str:
+    """Leave out members of a list of which nothing is left, such as a quote."""
+    if text.startswith("["):
+        left = [each for each in json.loads(text) if not (isinstance(each, str) and is_blank(each))]
+        return canonical(left)
+    return text
+
+
+def _erase_knowledge(
+    connection: apsw.Connection, what: Erasure, scrub: Scrubber, rewrite: Rewrite, erased: Erased
+) -> None:
+    made: dict[str, bytes] = {}
+    for name, body in fetch(connection, "SELECT digest, body FROM knowledge"):
+        whole = name in what.contents
+        if whole or scrub.finds(body):
+            target, path = [*fetch(connection, HOLDERS, name), (MEMORY, "")][0]
+            made[name] = rewrite(target, path, body, whole)
+    erased.deltas += _deltas(connection, made)
+    replace_knowledge(connection, made)
+
+
+def _deltas(connection: apsw.Connection, names: Iterable[str]) -> Iterator[tuple[int, int]]:
+    wanted = set(names)
+    for change, position, before, after in fetch(connection, DELTAS):
+        if before in wanted or after in wanted:
+            yield change, position
+
+
+def _rename(connection: apsw.Connection, what: Erasure, scrub: Scrubber) -> None:
+    """Give targets whose names hold the words random ones; publishing moves their files."""
+    for (target,) in fetch(connection, TARGETS):
+        is_key = target.startswith(ITEM) and target.partition("/")[2] in what.keys
+        if is_key or scrub.count(target):
+            new = _new_name(target)
+            for table in ("changes", "holdings", "prints"):
+                connection.execute(f"UPDATE {table} SET target = ? WHERE target = ?", (new, target))
+            if target.startswith(SKILL):
+                names = new.removeprefix(SKILL), target.removeprefix(SKILL)
+                connection.execute("UPDATE skills SET name = ? WHERE name = ?", names)
+                connection.execute("UPDATE tallies SET skill = ? WHERE skill = ?", names)
+                connection.execute("UPDATE uses SET skill = ? WHERE skill = ?", names)
+
+
+def _rename_paths(connection: apsw.Connection, scrub: Scrubber) -> None:
+    """Give files of skills whose names hold the words random ones; publishing moves them."""
+    for (path,) in fetch(connection, "SELECT DISTINCT path FROM deltas"):
+        if scrub.count(path):
+            row = f"erased-{secrets.token_hex(4)}", path
+            connection.execute("UPDATE deltas SET path = ? WHERE path = ?", row)
+            connection.execute("UPDATE holdings SET path = ? WHERE path = ?", row)
+
+
+def _new_name(target: str) -> str:
+    name = f"erased-{secrets.token_hex(4)}"
+    if target.startswith(ITEM):
+        return f"{target.partition('/')[0]}/{name}"
+    return f"{PROJECT if target.startswith(PROJECT) else SKILL}{name}"
+
+
+def _clear_separators(connection: apsw.Connection, words: Sequence[str]) -> None:
+    """Make the index of messages anew if what leads into it still begins like a word that is gone."""
+    passages.settle(connection)
+    gone = [term for term in _terms(connection, words) if not _is_indexed(connection, term)]
+    leads = [bytes(lead)[1:] for (lead,) in fetch(connection, "SELECT term FROM passage_words_idx") if lead]
+    if any(len(lead) > 3 and term.startswith(lead) for lead in leads for term in gone):
+        connection.execute("INSERT INTO passage_words (passage_words) VALUES ('delete-all')")
+        connection.execute("UPDATE backlog SET upto = (SELECT coalesce(max(id), 0) FROM contents)")
+        while passages.fill(connection):
+            passages.settle(connection)
+
+
+def _terms(connection: apsw.Connection, words: Sequence[str]) -> list[bytes]:
+    """Return words as the index spells them."""
+    connection.execute(SPELLED)
+    connection.execute("CREATE VIRTUAL TABLE temp.spellings USING fts5vocab (temp, spelled, row)")
+    try:
+        rows = [(passages.indexed(each),) for each in words]
+        connection.executemany("INSERT INTO temp.spelled (text) VALUES (?)", rows)
+        return [str(term).encode() for (term,) in fetch(connection, "SELECT term FROM temp.spellings")]
+    finally:
+        connection.execute("DROP TABLE temp.spellings")
+        connection.execute("DROP TABLE temp.spelled")
+
+
+def _is_indexed(connection: apsw.Connection, term: bytes) -> bool:
+    asked = '"' + term.decode().replace('"', '""') + '"'
+    found = "SELECT 1 FROM passage_words WHERE passage_words MATCH ? LIMIT 1"
+    return connection.execute(found, (asked,)).get is not None
+
+
+def note(connection: apsw.Connection, erased: Erased, at: int, name: str = "") -> None:
+    """Record it. The change makes every process read anew what is known."""
+    about = Change(MEMORY, ChangeKind.ERASE, (), Author(Actor.OWNER), confirmed=True)
+    record(connection, [about], {}, moment(at))
+    what = canonical({each: getattr(erased, each) for each in Erased.__struct_fields__})
+    connection.execute(PUT, (name or secrets.token_hex(8), at, what))
+
+
+def target_names(connection: apsw.Connection) -> list[Target]:
+    """Return every target that a change was ever about."""
+    return [Target(target) for (target,) in fetch(connection, TARGETS)]

@@ -1,0 +1,272 @@
+"""F3, F5: what is erased is gone from every byte of the home, and everything else is as it was."""
+
+import json
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from random import Random
+
+import apsw
+import pytest
+
+from hone import Hone
+from hone.core.erasure import ERASED, Erasure, Scrubber
+from hone.core.errors import Conflict, Missing, Refused
+from hone.core.ledger import MEMORY, USER, Actor, Author, ChangeId, ChangeQuery, Evidence
+from hone.core.trust import Trust
+from hone.features.erasing.plan import plan_lesson, plan_memory, plan_session, plan_words
+from hone.features.erasing.service import Erasing
+from hone.files.erasing import below
+from hone.holdings import all_holdings
+from hone.knowledge import journal
+from hone.knowledge.keeper import OWNER
+from hone.stores import erasing
+from hone.stores.carrying import carry_erasures
+from hone.stores.database import MIGRATIONS, Database, connect, read_script
+from hone.stores.examine import examine
+from tests.conftest import Figures, Tier
+from tests.features.facts import furnish, make_fact, open_home
+
+NAMES = {
+    "backlog": (),
+    "cards": ("digest", "description", "words"),
+    "changes": ("target", "deed", "standing", "actor", "session", "parent", "batch", "platform"),
+    "contents": ("digest", "body"),
+    "counts": ("tree", "topic"),
+    "deltas": ("path", "before", "after"),
+    "erasures": ("name", "what"),
+    "evidence": ("session", "digest"),
+    "holdings": ("target", "path", "digest"),
+    "jobs": ("session", "tree", "topics", "state", "review", "changes", "others"),
+    "knowledge": ("digest", "body"),
+    "looks": ("session", "tree"),
+    "mirror": ("home", "backend"),
+    "nodes": ("hash",),
+    "prefixes": ("digest", "body"),
+    "prints": ("target", "path", "digest", "inode", "modified"),
+    "rounds": ("session", "changes"),
+    "sessions": ("id", "origin", "parent", "model", "opening", "hash", "tree"),
+    "skills": ("name", "document", "birth", "project"),
+    "spending": ("session", "model", "origin"),
+    "tallies": ("skill", "last_use"),
+    "uses": ("skill", "day", "session", "result"),
+}
+"""Columns that hold ids, digests and names, or that follow from others."""
+
+
+def damage(home: Path) -> list[str]:
+    """What `hone doctor --deep` would find in the database."""
+    connection = connect(home / "hone.db", 10)
+    try:
+        return examine(connection)
+    finally:
+        connection.close()
+
+
+def places_of(home: Path, fact: str) -> list[str]:
+    """Files that hold a fact in any form: as it is, in one case, or escaped."""
+    forms = {
+        fact,
+        fact.casefold(),
+        fact.upper(),
+        json.dumps(fact)[1:-1],
+        json.dumps(fact, ensure_ascii=False)[1:-1],
+    }
+    wanted = [form.encode() for form in forms]
+    return [str(path) for path in below(home) if any(form in path.read_bytes() for form in wanted)]
+
+
+def terms_of(home: Path) -> set[str]:
+    """All words of all full-text indexes of a home."""
+    found: set[str] = set()
+    for file, index in (
+        ("hone.db", "passage_words"),
+        ("hone.db", "card_words"),
+        ("memories.db", "memo_words"),
+    ):
+        connection = connect(home / file, 10)
+        connection.execute(f"CREATE VIRTUAL TABLE temp.vocabulary USING fts5vocab (main, {index}, row)")
+        found |= {str(term) for (term,) in connection.execute("SELECT term FROM temp.vocabulary")}
+        connection.close()
+    return found
+
+
+async def erased(root: Path, plan: Callable[[Hone], Awaitable[Erasure]]) -> list[str]:
+    """Erase, and return everything that is wrong afterwards."""
+    async with open_home(root) as hone:
+        what = await plan(hone)
+        outcome = await Erasing(hone).erase(what)
+        wrong = [f"left: {each}" for each in (*outcome.proof.left, *await Erasing(hone).find(what))]
+        wrong += [line for fine, line in await hone.checks() if not fine]
+        for summary in await hone.sessions.list(None, None):
+            await hone.sessions.load(summary.header.id)
+    return wrong + damage(root / "home")
+
+
+@pytest.mark.timeout(3_600)
+async def test_a_fact_in_every_kind_of_place_is_gone_from_every_byte(
+    tmp_path: Path, tier: Tier, figures: Figures
+) -> None:
+    tried, left, lost = 0, 0, 0
+    for draw in tier.draws(short=2, full=200):
+        root = tmp_path / str(draw.index)
+        root.mkdir()
+        fact, other = make_fact(draw.random), make_fact(draw.random)
+        await furnish(root, fact, "a")
+        await furnish(root, other, "b")
+        before = len(places_of(root, other))
+        assert len(places_of(root / "home", fact)) > 15
+
+        async def plan(_: Hone, words: str = fact) -> Erasure:
+            return plan_words([words])
+
+        wrong = await erased(root, plan)
+        stems = {word for word in fact.casefold().split() if word.isalpha() and word.isascii()}
+        tried, left = (
+            tried + 1,
+            left + bool(wrong or places_of(root / "home", fact) or stems & terms_of(root / "home")),
+        )
+        # The damaged copy of another repair goes, too: nobody can search it.
+        lost += before - len(places_of(root, other)) > 1
+        assert not wrong
+    figures.tally(tried, got_in=left, lost=lost, note="facts in every kind of place, erased")
+    assert (left, lost) == (0, 0)
+
+
+async def test_an_erased_lesson_is_in_no_version_and_on_no_list(tmp_path: Path) -> None:
+    fact, other = make_fact(Random(5)), make_fact(Random(6))
+    (tmp_path / "work").mkdir()
+    async with open_home(tmp_path) as hone:
+        [old] = await hone.keeper.note([(USER, journal.Add(f"Lives in {fact}."))], OWNER)
+        [new] = await hone.keeper.note(
+            [(USER, journal.ReplaceEntry(fact, f"Moved from {fact} to Rome."))], OWNER
+        )
+        [kept] = await hone.keeper.note([(USER, journal.Add(f"Likes {other}."))], OWNER)
+        await hone.keeper.note([(USER, journal.Remove(f"Moved from {fact} to Rome."))], OWNER)
+        assert len(await hone.keeper.withdrawals.all()) == 2
+    assert not await erased(tmp_path, lambda hone: plan_lesson(hone, new.id))
+    assert places_of(tmp_path, fact) == []
+    async with open_home(tmp_path) as hone:
+        assert await hone.keeper.withdrawals.all() == ()
+        assert journal.entries(await hone.keeper.text(USER)) == (f"Likes {other}.",)
+        # Whatever is undone now, in whatever order, nothing comes back.
+        for entry in await hone.ledger.entries(ChangeQuery(target=USER)):
+            try:
+                await hone.keeper.undo(entry.id)
+            except Refused:
+                continue
+        assert not Scrubber((fact,)).count(await hone.keeper.text(USER))
+    assert old.id < kept.id
+    assert not damage(tmp_path / "home")
+
+
+async def test_an_erased_conversation_leaves_nothing_of_its_own(tmp_path: Path) -> None:
+    fact, other = make_fact(Random(7)), make_fact(Random(8))
+    (tmp_path / "work").mkdir()
+    async with open_home(tmp_path, f"Noted: {fact}.") as hone:
+        session = await hone.session()
+        await session.send(f"My secret is {fact}.")
+        node = session.transcript.nodes[0]
+        evidence = (Evidence(session.id, 1, Trust.OWNER, node.digest),)
+        author = Author(
+            Actor.AGENT, session.id, reason=fact, evidence=evidence, quotes=(f"My secret is {fact}.",)
+        )
+        [lesson] = await hone.keeper.note([(MEMORY, journal.Add("Has a secret.", anyway=True))], author)
+        (hone.home / "history").write_text(
+            json.dumps(f"My secret is {fact}.") + "\n" + json.dumps(other) + "\n"
+        )
+    async with open_home(tmp_path, "Fine.") as hone:
+        beside = await hone.session()
+        await beside.send(other)
+    assert not await erased(tmp_path, lambda hone: plan_session(hone, session.id))
+    assert places_of(tmp_path / "home", fact) == []
+    async with open_home(tmp_path) as hone:
+        assert [each.header.id for each in await hone.sessions.list(None, None)] == [beside.id]
+        [cited] = (await hone.ledger.entry(lesson.id)).change.author.evidence
+        assert cited.digest != node.digest
+        assert "Has a secret." in await hone.keeper.text(MEMORY)
+    assert json.dumps(other) in (tmp_path / "home" / "history").read_text()
+
+
+async def test_an_erased_memory_is_gone_with_its_key(tmp_path: Path) -> None:
+    fact = make_fact(Random(9))
+    await furnish(tmp_path, fact)
+    assert not await erased(tmp_path, lambda hone: plan_memory(hone, "key-a"))
+    connection = apsw.Connection(str(tmp_path / "home" / "memories.db"))
+    assert "key-a" not in [key for (key,) in connection.execute("SELECT key FROM memos")]
+    connection.close()
+    assert places_of(tmp_path / "home", f"It is {fact}.") == []
+
+
+async def test_a_conversation_that_is_open_elsewhere_cannot_bring_it_back(tmp_path: Path) -> None:
+    fact = make_fact(Random(10))
+    (tmp_path / "work").mkdir()
+    async with open_home(tmp_path, "Yes.", "Again.") as elsewhere:
+        session = await elsewhere.session()
+        await session.send(f"It is {fact}.")
+
+        async def plan(_: Hone) -> Erasure:
+            return plan_words([fact])
+
+        assert not await erased(tmp_path, plan)
+        with pytest.raises(Conflict):
+            await session.send("Go on.")
+    async with open_home(tmp_path) as hone:
+        assert not await Erasing(hone).find(plan_words([fact]))
+        stored = await hone.sessions.load(session.id)
+        assert stored.transcript.nodes[0].message.text == f"It is {ERASED}."
+
+
+async def test_an_older_backup_does_not_bring_back_what_was_erased_since(tmp_path: Path) -> None:
+    fact, other = make_fact(Random(11)), make_fact(Random(12))
+    await furnish(tmp_path, fact, "a")
+    gone = await furnish(tmp_path, other, "b")
+    with (
+        apsw.Connection(str(tmp_path / "old.db")) as copy,
+        apsw.Connection(str(tmp_path / "home/hone.db")) as now,
+        copy.backup("main", now, "main") as work,
+    ):
+        work.step()
+
+    async def plan(_: Hone) -> Erasure:
+        return plan_words([fact])
+
+    assert not await erased(tmp_path, plan)
+    assert not await erased(tmp_path, lambda hone: plan_session(hone, gone))
+    old = Database.open(tmp_path / "old.db")
+    source = connect(tmp_path / "home" / "hone.db", 10)
+    assert await old.write(lambda target: carry_erasures(source, target)) == 2
+    assert await old.write(lambda target: carry_erasures(source, target)) == 0
+    assert await old.read(lambda connection: erasing.find(connection, plan_words([fact]))) == []
+    assert await old.read(examine) == []
+    source.close()
+    await old.close()
+
+
+def test_every_column_with_text_is_searched_or_holds_a_name() -> None:
+    connection = apsw.Connection(":memory:")
+    for script in MIGRATIONS:
+        connection.execute(read_script(script))
+    tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
+    for table in tables:
+        if str(table).startswith(("sqlite_", "passage_words", "card_words")):
+            continue
+        rows = connection.execute(f"SELECT name, type FROM pragma_table_info('{table}')").fetchall()
+        found = {name for name, kind in rows if kind in ("TEXT", "BLOB")}
+        assert found == {*NAMES.get(str(table), ()), *erasing.TEXTS.get(str(table), ())}, table
+
+
+def test_every_holding_that_words_get_into_has_an_eraser(tmp_path: Path) -> None:
+    named = {each.name for each in all_holdings(Hone(home=tmp_path).parts("holdings")) if not each.eraser}
+    assert named == {"settings", "rules", "keys", "locks and caches", "models", "erasures"}
+
+
+@pytest.mark.parametrize("text", ["a b", "", "  \n ", "abc"])
+def test_words_that_stand_everywhere_are_refused(text: str) -> None:
+    with pytest.raises(Refused, match="too short"):
+        plan_words([text])
+
+
+async def test_what_is_not_there_is_named_as_missing(tmp_path: Path) -> None:
+    async with open_home(tmp_path) as hone:
+        with pytest.raises(Missing):
+            await plan_lesson(hone, ChangeId(7))
