@@ -6,16 +6,18 @@ no holding names.
 
 from collections.abc import Iterable
 
-from hone.core.holding import Backup, Holding
+from hone.core.holding import FOREVER, Backup, Holding
 from hone.core.part import Part
 
 DATABASE = "hone.features.erasing.database:DatabaseEraser"
 PLACES = "hone.features.erasing.places:"
+LIMITED = f"{FOREVER}, or as long as [retention] says"
 
 HOLDINGS = (
     Holding(
         "conversations",
         "every message, the prompts they were sent with, titles, costs",
+        LIMITED,
         tables=(
             "contents",
             "nodes",
@@ -65,6 +67,7 @@ HOLDINGS = (
     Holding(
         "spill",
         "tool results that were too long for the conversation",
+        LIMITED,
         places=("spill/",),
         eraser=f"{PLACES}spill",
     ),
@@ -78,6 +81,7 @@ HOLDINGS = (
     Holding(
         "quarantine",
         "files that a command tried to plant",
+        LIMITED,
         places=("quarantine/",),
         eraser=f"{PLACES}quarantine",
     ),
@@ -95,7 +99,12 @@ HOLDINGS = (
         backup=Backup.LEFT_OUT,
         eraser="hone.features.erasing.exports:ExportEraser",
     ),
-    Holding("erasures", "numbers and names of what was erased, without text", tables=("erasures",)),
+    Holding(
+        "erasures",
+        "numbers and names of what was erased, without text",
+        "for good: a restored backup is erased by them",
+        tables=("erasures",),
+    ),
     Holding(
         "settings",
         "hone.toml and your own prompt texts",

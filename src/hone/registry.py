@@ -84,6 +84,8 @@ FEATURES = (
                 "Erase a conversation, a lesson, a memory or words for good.",
             )
         },
+        part="hone.features.erasing.part:ErasingPart",
+        hooks=("tend", "checks"),
     ),
     Feature(
         "traces",

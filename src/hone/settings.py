@@ -143,6 +143,21 @@ class CheckpointSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     days: int = 30
 
 
+class RetentionSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """For how many days text is kept, and how many lines of the prompt's history; 0: until you delete it."""
+
+    sessions: int = 0
+    """Conversations, since their last message. What was learned from them stays."""
+    spill: int = 0
+    quarantine: int = 0
+    history: int = 0
+    """Lines."""
+
+    def __post_init__(self) -> None:
+        if min(self.sessions, self.spill, self.quarantine, self.history) < 0:
+            raise ValueError("retention counts days and lines: 0 or more, and 0 keeps everything")
+
+
 class SandboxPaths(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What commands may reach beyond the working folder and the usual. A path begins with / or ~/."""
 
@@ -231,6 +246,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     memory: Memory = Memory()
     learning: Learning = Learning()
     checkpoints: CheckpointSettings = CheckpointSettings()
+    retention: RetentionSettings = RetentionSettings()
     sandbox: SandboxSettings = SandboxSettings()
     projects: Mapping[str, ProjectSettings] = {}
     """By folder."""

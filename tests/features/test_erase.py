@@ -1,7 +1,9 @@
 """F3, F5: what is erased is gone from every byte of the home, and everything else is as it was."""
 
 import json
+import os
 from collections.abc import Awaitable, Callable
+from datetime import timedelta
 from pathlib import Path
 from random import Random
 
@@ -9,22 +11,28 @@ import apsw
 import pytest
 
 from hone import Hone
-from hone.core.erasure import ERASED, Erasure, Scrubber
+from hone.core.clock import ManualClock
+from hone.core.erasure import Erasure, Scrubber
 from hone.core.errors import Conflict, Missing, Refused
+from hone.core.holding import ERASED
 from hone.core.ledger import MEMORY, USER, Actor, Author, ChangeId, ChangeQuery, Evidence
 from hone.core.trust import Trust
+from hone.features.erasing.part import ErasingPart
 from hone.features.erasing.plan import plan_lesson, plan_memory, plan_session, plan_words
 from hone.features.erasing.service import Erasing
 from hone.files.erasing import below
 from hone.holdings import all_holdings
 from hone.knowledge import journal
 from hone.knowledge.keeper import OWNER
+from hone.models.scripted import Scripted, rounds
+from hone.settings import RetentionSettings, Settings
 from hone.stores import erasing
 from hone.stores.carrying import carry_erasures
 from hone.stores.database import MIGRATIONS, Database, connect, read_script
 from hone.stores.examine import examine
 from tests.conftest import Figures, Tier
 from tests.features.facts import furnish, make_fact, open_home
+from tests.given import NOON
 
 NAMES = {
     "backlog": (),
@@ -240,6 +248,34 @@ async def test_an_older_backup_does_not_bring_back_what_was_erased_since(tmp_pat
     assert await old.read(examine) == []
     source.close()
     await old.close()
+
+
+async def test_what_is_past_its_time_goes_and_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    wanted = RetentionSettings(sessions=30, spill=7, quarantine=7, history=2)
+    clock = ManualClock(NOON)
+    settings = Settings(retention=wanted)
+    model = Scripted(rounds("Yes."))
+    async with Hone(home=tmp_path, model=model, settings=settings, clock=clock, learning="queue") as hone:
+        old = await hone.session()
+        await old.send("One.")
+        kept = await hone.branch(old.id)
+        gone = await hone.session()
+        await gone.send("Two.")
+        clock.advance(40 * 86_400)
+        await (await hone.resume(kept)).send("Three.")
+        for name, age in (("spill/old.txt", 8), ("spill/new.txt", 6), ("quarantine/old", 8)):
+            (tmp_path / name).parent.mkdir(exist_ok=True)
+            (tmp_path / name).write_text("text")
+            at = (clock.now() - timedelta(days=age)).timestamp()
+            os.utime(tmp_path / name, (at, at))
+        (tmp_path / "history").write_text('"a"\n"b"\n"c"\n')
+        await hone.part(ErasingPart).tend(lambda _: None)
+        left = {each.header.id for each in await hone.sessions.list(None, None)}
+    assert left == {old.id, kept}
+    assert (tmp_path / "history").read_text() == '"b"\n"c"\n'
+    assert [path.name for path in below(tmp_path / "spill")] == ["new.txt"]
+    assert not [*below(tmp_path / "quarantine")]
 
 
 def test_every_column_with_text_is_searched_or_holds_a_name() -> None:

@@ -247,7 +247,8 @@ def test_forgetting_a_source_withdraws_what_rests_on_it_and_nothing_else(
     assert (unasked.code, "3 changes would be withdrawn" in unasked.err) == (2, True)
     assert owner.does("forget", f"{SESSION}:4") == "Nothing that Hone knows rests on it.\n"
     said = owner.does("forget", f"{SESSION}:9", "--yes")
-    assert said.endswith("Change 3 was taken back by change 6.\n")
+    assert "\nChange 3 was taken back by change 6.\n" in said
+    assert "hone erase removes it for good" in said.splitlines()[-1]
     assert owner.said("memory") == ["Mine", "From message two", "From elsewhere"]
     said = owner.does("forget", SESSION, "--yes")
     assert f"Change {waits} was turned down by change " in said
@@ -344,7 +345,7 @@ async def test_a_lesson_is_explained_by_its_words_until_they_are_gone_and_then_w
         assert "(owner): (the session is gone)\n" in (await at("show", "1")).out
         assert await at.entries() == ["Prefers short answers."]
         forgotten = await at("forget", session, "--yes")
-        assert (forgotten.code, forgotten.out.splitlines()[-1]) == (0, "Change 1 was taken back by change 2.")
+        assert (forgotten.code, forgotten.out.splitlines()[-2]) == (0, "Change 1 was taken back by change 2.")
         assert await at.entries() == []
 
 

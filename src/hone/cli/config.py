@@ -76,6 +76,11 @@ KEYS: Mapping[str, tuple[str, str]] = {
         "many MiB of them, and for how many days.",
         "enabled = true\nsize = 512\ndays = 30",
     ),
+    "retention": (
+        "For how many days conversations, long results and quarantined files are kept, and how many lines of "
+        "what you typed; 0: until you delete them.",
+        "sessions = 0\nspill = 0\nquarantine = 0\nhistory = 0",
+    ),
     "sandbox": (
         "What commands may read and write beyond the working folder, which variables they get, and whether "
         "they may use the network (ask, allow, never).",
@@ -110,6 +115,7 @@ TABLES = {
     "memory": "memory",
     "learning": "learning",
     "checkpoints": "checkpoints",
+    "retention": "retention",
     "sandbox": "sandbox",
     "projects": 'projects."/path/to/folder".sandbox',
     "providers": "providers.mine",

@@ -16,6 +16,8 @@ from hone.knowledge.descriptions import DescribedChange, describe
 from hone.knowledge.keeper import Keeper
 from hone.knowledge.sources import find_derived, withdraw
 
+ERASE = "What was withdrawn is still in the log and its earlier versions. hone erase removes it for good."
+
 
 @click.command(short_help="Withdraw what was learned from a session or a message.")
 @click.argument("source", metavar="SESSION[:MESSAGE]")
@@ -77,6 +79,8 @@ async def withdrawn(keeper: Keeper, entries: Sequence[Entry]) -> int:
         click.echo(f"Change {made.change.about} was {answered} by change {made.id}.")
     for entry, reason in result.left:
         complain(f"Change {entry.id} could not be withdrawn: {reason}", FAILED)
+    if result.entries:
+        click.echo(ERASE)
     return FAILED if result.left else 0
 
 

@@ -11,12 +11,11 @@ from unicodedata import normalize
 
 from msgspec import Struct
 
+from hone.core.holding import ERASED
 from hone.core.ids import SessionId
 from hone.core.ledger import ChangeId
 from hone.core.messages import canonical, sound
 
-ERASED = "(erased)"
-"""Stands where words were. No brackets: those would be a list in the head of a skill."""
 SHORTEST = 4
 """Characters of words that can be searched for: fewer would match everywhere."""
 _GAP = r"(?:\s|\\+[nrt])+"

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from hone.core.erasure import Erasure
 
 FOREVER = "until you delete or erase it"
+ERASED = "(erased)"
+"""Stands where words were. No square brackets: those would be a list in the head of a skill."""
 
 
 class Backup(Enum):
@@ -48,6 +50,8 @@ class Occurrence(Struct, frozen=True):
     holding: str
     place: str
     count: int = 1
+    whole: bool = False
+    """Whether all of the place goes, and not only the words."""
 
 
 class Eraser(Protocol):

@@ -89,8 +89,13 @@ class FileEraser:
 
     def _find(self, what: Erasure) -> list[Occurrence]:
         scrub = Scrubber(what.words)
-        counted = [(path, tally(path, scrub) or self._is_named(path, what)) for path in self._files()]
-        return [Occurrence(self._holding, self._name(path), int(count)) for path, count in counted if count]
+        counted = [(path, tally(path, scrub), self._is_named(path, what)) for path in self._files()]
+        whole = self._change is remove_whole
+        return [
+            Occurrence(self._holding, self._name(path), max(1, count), whole=whole or named)
+            for path, count, named in counted
+            if count or named
+        ]
 
     def _erase(self, what: Erasure) -> None:
         scrub = Scrubber(what.words)

@@ -5,6 +5,7 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
+from hone.core.errors import StoreError
 from hone.files.atomic import write
 from hone.files.locks import acquire, release
 
@@ -35,9 +36,12 @@ def list_exports(home: Path) -> list[Path]:
 
 
 def forget_exports(home: Path) -> None:
-    """Forget files that are gone."""
-    if (home / FILE).exists():
-        _save(home, list_exports(home))
+    """Forget files that are gone. Raises StoreError."""
+    try:
+        if (home / FILE).exists():
+            _save(home, list_exports(home))
+    except OSError as error:
+        raise StoreError(f"{home / FILE} cannot be written: {error.strerror}.") from error
 
 
 def _save(home: Path, paths: list[Path]) -> None:

@@ -7,6 +7,7 @@ from difflib import unified_diff
 from typing import Any
 
 from hone.core.errors import HoneError
+from hone.core.holding import ERASED
 from hone.core.ledger import (
     PROJECT,
     SKILL,
@@ -195,13 +196,15 @@ def _learned(lesson: LessonText) -> str:
 
 def phrase(lesson: LessonText, about: int | None = None) -> str:
     """Say what a change did on a line of a list. `about` is the change that it undoes or answers."""
+    if lesson.kind is ChangeKind.ERASE:
+        return "erased for good"
     answer = f"{ANSWERS[lesson.kind]} {about}: " if about and lesson.kind in ANSWERS else ""
     if lesson.target.startswith(SKILL):
         words = _words(lesson, LONG)
         return f"{answer}{_subject(lesson)}{f' — {words}' if words else ''}"
     part = _part(lesson.target)
-    if answer:
-        words = _quote(lesson.text or lesson.replaced, LONG)
+    if answer or not (lesson.text or lesson.replaced):
+        words = _quote(lesson.text or lesson.replaced, LONG) or ERASED
     else:
         words = _words(lesson, LONG) if lesson.text else f"forgot {_quote(lesson.replaced, LONG)}"
     return f"{answer}{f'{part}: ' if part else ''}{words}"

@@ -10,7 +10,7 @@ from typing import Any
 
 import apsw
 
-from hone.core.erasure import ERASED
+from hone.core.holding import ERASED
 from hone.core.ids import SessionId
 from hone.core.messages import Message, decode
 from hone.core.prefix import Prefix

@@ -2,11 +2,13 @@
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import apsw
 
 from hone.core.erasure import Erasure, Scrubber
+from hone.files.atomic import open_file, sync
 from hone.files.erasing import tally
 from hone.stores.database import PATIENCE, connect, plainly
 
@@ -14,13 +16,15 @@ BUSY = "{name} is in use by another process, and its log still holds old pages. 
 
 
 async def purge(path: Path, what: Erasure) -> list[str]:
-    """Empty the log of a database. If its file still holds the words, or if rows went of which nobody knows
-    the words, write the file anew. Return what the owner should know, a sentence each. Raises StoreError."""
+    """Empty the log of a database if it holds the words, and write its file anew if that does. Do both if
+    rows went of which nobody knows the words. Return what the owner should know, a sentence each. Raises
+    StoreError."""
     return await asyncio.to_thread(_purge, path, what)
 
 
 def _purge(path: Path, what: Erasure) -> list[str]:
-    if not path.exists():
+    scrub, log = Scrubber(what.words), path.with_name(f"{path.name}-wal")
+    if not path.exists() or not (_is_wide(what) or tally(path, scrub) or tally(log, scrub)):
         return []
     with plainly(path):
         connection = connect(path, PATIENCE)
@@ -28,7 +32,7 @@ def _purge(path: Path, what: Erasure) -> list[str]:
             connection.pragma("secure_delete", True)
             connection.pragma("temp_store", "memory")
             left = _empty_log(connection, path)
-            if not left and (_is_wide(what) or tally(path, Scrubber(what.words))):
+            if not left and (_is_wide(what) or tally(path, scrub)):
                 connection.execute("VACUUM")
                 left = _empty_log(connection, path)
         finally:
@@ -46,6 +50,9 @@ def _empty_log(connection: apsw.Connection, path: Path) -> list[str]:
         busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").get
     except apsw.BusyError:
         busy = 1
+    # SQLite holds no lock on its log, so that it can be opened and closed beside it.
+    with suppress(FileNotFoundError), open_file(path.with_name(f"{path.name}-wal")) as log:
+        sync(log)
     return [BUSY.format(name=path.name)] if busy else []
 
 

@@ -10,7 +10,8 @@ from typing import Any
 
 import apsw
 
-from hone.core.erasure import ERASED, Scrubber, is_blank
+from hone.core.erasure import Scrubber, is_blank
+from hone.core.holding import ERASED
 from hone.core.ledger import SKILL, Target
 from hone.core.messages import (
     Message,

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from tests.faults.points import files, knowledge
+from tests.faults.points.erasing import Erase
 from tests.faults.points.reviews import Review
 from tests.faults.points.rewinds import Rewinding
 from tests.faults.points.scenario import Scenario
@@ -27,4 +28,5 @@ SCENARIOS: Sequence[Scenario] = (
     files.items,
     files.Import(),
     Rewinding(),
+    Erase(),
 )

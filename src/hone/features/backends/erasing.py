@@ -50,8 +50,9 @@ class BackendEraser:
         said: list[str] = []
         if backend := await self._service():
             said += await self._erase_service(backend, what)
-        if self._file.exists():
+        if await search(self._file, lambda connection: len(_matching(connection, what))):
             await _erase_file(self._file, what)
+        if what.words or what.keys or not what.sessions:
             said += await purge(self._file, what)
         return said
 

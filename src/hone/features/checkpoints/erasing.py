@@ -48,7 +48,8 @@ class CheckpointEraser:
         if not store.exists:
             return ()
         try:
-            await store.run(_erase, what)
+            if await self.find(what):
+                await store.run(_erase, what)
             await self._name_turns(store)
         finally:
             await store.close()

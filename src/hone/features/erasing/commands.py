@@ -21,6 +21,7 @@ from hone.knowledge.sources import find_derived
 
 Command = TypeVar("Command", bound=Callable[..., object])
 MEBIBYTE = 2**20
+WHOLE = " (all of it goes)"
 BEYOND = (
     "What left this machine stays where it is: logs of model providers, copies and backups elsewhere, "
     "snapshots of the file system."
@@ -146,7 +147,10 @@ async def _resume(hone: Hone) -> bool:
 
 
 def _table(found: Sequence[Occurrence]) -> list[str]:
-    rows = [(one_line(each.holding, 30), f"{each.count:,}", visible(each.place)) for each in found]
+    rows = [
+        (one_line(each.holding, 30), f"{each.count:,}", f"{visible(each.place)}{WHOLE if each.whole else ''}")
+        for each in found
+    ]
     return lay_out(("kept as", "times", "where"), rows, columns(), right=("times",))
 
 

@@ -31,4 +31,4 @@ class ExportEraser:
         counted = [
             (str(path), tally(path, scrub) + scrub.count(str(path))) for path in list_exports(self._home)
         ]
-        return [Occurrence("exports", place, count) for place, count in counted if count]
+        return [Occurrence("exports", place, count, whole=True) for place, count in counted if count]

@@ -2,7 +2,8 @@
 
 import json
 
-from hone.core.erasure import ERASED, Scrubber, is_blank
+from hone.core.erasure import Scrubber, is_blank
+from hone.core.holding import ERASED
 from hone.core.ledger import SKILL, Target
 from hone.core.messages import canonical
 from hone.knowledge import journal, places

@@ -9,6 +9,7 @@ import apsw
 
 from hone.app import Hone
 from hone.core.erasure import Erasure, Scrubber
+from hone.core.errors import StoreError
 from hone.core.fingerprints import fingerprint, runs
 from hone.core.holding import Occurrence
 from hone.files.erasing import FileEraser, change_file, remove, remove_whole, walk
@@ -55,6 +56,8 @@ class HistoryEraser:
             return self._path.read_bytes().splitlines(keepends=True)
         except FileNotFoundError:
             return []
+        except OSError as error:
+            raise StoreError(f"{self._path} cannot be searched: {error.strerror}.") from error
 
 
 def _kept(lines: Sequence[bytes], what: Erasure) -> list[bytes]:
@@ -76,7 +79,7 @@ class CopyEraser:
         self._home = hone.home
 
     async def find(self, what: Erasure) -> Sequence[Occurrence]:
-        return [Occurrence("damaged copies", path.name) for path in walk(self._home, COPIES)]
+        return [Occurrence("damaged copies", path.name, whole=True) for path in walk(self._home, COPIES)]
 
     async def erase(self, what: Erasure) -> Sequence[str]:
         for path in walk(self._home, COPIES):
@@ -97,10 +100,9 @@ class ProvenanceEraser:
         return (Occurrence("provenance", TAINTED, count),) if count else ()
 
     async def erase(self, what: Erasure) -> Sequence[str]:
-        if not (self._home / TAINTED).exists():
-            return ()
-        await asyncio.to_thread(self._erase, what)
-        return await purge(self._home / TAINTED, what)
+        if what.words and await self.find(what):
+            await asyncio.to_thread(self._erase, what)
+        return () if what.sessions and not what.words else await purge(self._home / TAINTED, what)
 
     def _count(self, what: Erasure) -> int:
         store = TaintStore(self._home)

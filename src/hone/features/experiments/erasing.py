@@ -20,7 +20,7 @@ class ExperimentEraser:
         for name in self._studies.names():
             count = sum(tally(path, scrub) for path in below(self._studies.folder / name)) + scrub.count(name)
             if count or self._studies.is_from(name, what.sessions):
-                found.append(Occurrence("experiments", f"{FOLDER}/{name}/", max(1, count)))
+                found.append(Occurrence("experiments", f"{FOLDER}/{name}/", max(1, count), whole=True))
         return found
 
     async def erase(self, what: Erasure) -> Sequence[str]:

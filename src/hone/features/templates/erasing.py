@@ -22,16 +22,18 @@ class TemplateEraser:
     async def find(self, what: Erasure) -> Sequence[Occurrence]:
         scrub, found = Scrubber(what.words), []
         for name in self._store.names():
-            count = tally(self._store.path(name), scrub) or int(await self._is_from(name, what))
-            if count or scrub.count(name):
-                found.append(Occurrence("templates", f"{FOLDER}/{name}.json", max(1, count)))
+            count = tally(self._store.path(name), scrub)
+            whole = bool(scrub.count(name)) or await self._is_from(name, what)
+            if count or whole:
+                place = f"{FOLDER}/{name}.json"
+                found.append(Occurrence("templates", place, max(1, count), whole=whole))
         return found
 
     async def erase(self, what: Erasure) -> Sequence[str]:
         scrub = Scrubber(what.words)
         for place in await self.find(what):
             name = place.place.removeprefix(f"{FOLDER}/").removesuffix(".json")
-            if scrub.count(name) or await self._is_from(name, what):
+            if place.whole:
                 await self._store.delete(name)
             else:
                 await self._scrub(name, scrub)

@@ -21,7 +21,9 @@ from hone.core.visible import one_line, visible
 from hone.features.traces.export import Tree, choose, gather
 from hone.features.traces.export import export as write
 from hone.features.traces.restore import FoundTrace, RestoreState, RestoreStep, compare, read, restore
+from hone.files.exports import note_export
 from hone.runtime.export import lineage
+from hone.settings import home_folder
 
 FAULTS = 10
 """Lines that did not hold, of which the reason is told."""
@@ -62,6 +64,7 @@ def export(
         echo(lines)
     else:
         create(output, "".join(f"{line}\n" for line in lines))
+        note_export(options.home or home_folder(), output)
         click.echo(f"Wrote {one_line(str(output), 200)}: {_contents(tree)}.")
     if raw:
         click.echo("Nothing was taken out: secrets that were said are in it.", err=True)
