@@ -15,24 +15,45 @@ from hone.core.clock import ManualClock
 from hone.core.erasure import Erasure, Scrubber
 from hone.core.errors import Conflict, Missing, Refused
 from hone.core.holding import ERASED
-from hone.core.ledger import MEMORY, USER, Actor, Author, ChangeId, ChangeQuery, Evidence
+from hone.core.ids import SessionId
+from hone.core.ledger import (
+    MEMORY,
+    USER,
+    Actor,
+    Author,
+    ChangeId,
+    ChangeQuery,
+    Evidence,
+    memory_item,
+    project,
+)
+from hone.core.messages import digest, user
+from hone.core.ports import Header
+from hone.core.skill import SkillOrigin
+from hone.core.transcript import Transcript
 from hone.core.trust import Trust
+from hone.features.backends.part import MemoryPart
+from hone.features.erasing.knowledge import make_rewrite
 from hone.features.erasing.part import ErasingPart
 from hone.features.erasing.plan import plan_lesson, plan_memory, plan_session, plan_words
 from hone.features.erasing.service import Erasing
 from hone.files.erasing import below
 from hone.holdings import all_holdings
 from hone.knowledge import journal
+from hone.knowledge.items import Items, KeptMemory
 from hone.knowledge.keeper import OWNER
+from hone.knowledge.skills.folder import Create, WriteFile
 from hone.models.scripted import Scripted, rounds
 from hone.settings import RetentionSettings, Settings
 from hone.stores import erasing
 from hone.stores.carrying import carry_erasures
 from hone.stores.database import MIGRATIONS, Database, connect, read_script
 from hone.stores.examine import examine
+from hone.stores.sqlite import SqliteSessions
 from tests.conftest import Figures, Tier
-from tests.features.facts import furnish, make_fact, open_home
+from tests.features.facts import SETTINGS, furnish, make_fact, open_home
 from tests.given import NOON
+from tests.rig import PREFIX
 
 NAMES = {
     "backlog": (),
@@ -248,6 +269,61 @@ async def test_an_older_backup_does_not_bring_back_what_was_erased_since(tmp_pat
     assert await old.read(examine) == []
     source.close()
     await old.close()
+
+
+async def test_names_with_the_words_in_them_go_too(tmp_path: Path) -> None:
+    word = "zanzibarine"
+    (tmp_path / word).mkdir()
+    async with Hone(
+        home=tmp_path / "home", folder=tmp_path / word, settings=SETTINGS, learning="queue"
+    ) as hone:
+        keeper = hone.keeper
+        await keeper.note([(project(str(hone.folder)), journal.Add("Runs on Mondays."))], OWNER)
+        text = "---\nname: {0}\ndescription: Use it on Mondays.\n---\n\n# Steps\n\n1. Go.\n"
+        await keeper.edit_skill(f"go-{word}", Create(text.format(f"go-{word}"), SkillOrigin.USER), OWNER)
+        await keeper.edit_skill("plain", Create(text.format("plain"), SkillOrigin.USER), OWNER)
+        await keeper.edit_skill("plain", WriteFile(f"references/{word}.md", b"Hello.\n"), OWNER)
+        memory = KeptMemory("On Mondays.", Trust.OWNER)
+        await Items(keeper, hone.clock).keep(memory_item("ann", f"{word}/day"), memory, OWNER)
+        await hone.part(MemoryPart).worker.drain()
+        await hone.library.listed()
+
+    async def plan(_: Hone) -> Erasure:
+        return plan_words([word])
+
+    assert places_of(tmp_path / "home", word)
+    assert not await erased(tmp_path, plan)
+    assert places_of(tmp_path / "home", word) == []
+    assert not [path for path in below(tmp_path / "home") if word in str(path.relative_to(tmp_path / "home"))]
+    async with open_home(tmp_path) as hone:
+        names = {each.name for each in await hone.library.listed()}
+        assert "plain" in names
+        assert not [name for name in names if "erased" in name]
+        held = await hone.ledger.held_below("project:")
+        assert [journal.entries(await hone.keeper.text(target)) for target in held] == [("Runs on Mondays.",)]
+
+
+async def test_a_word_that_leads_into_the_index_leaves_no_trace_there(tmp_path: Path) -> None:
+    database = Database.open(tmp_path / "hone.db")
+    sessions = SqliteSessions(database)
+    transcript = Transcript(PREFIX.digest)
+    for number in range(120):
+        words = " ".join(f"{digest(f'{number} {at}'.encode())[:12]}q" for at in range(60))
+        transcript = transcript.then(user(words), Trust.OWNER, NOON)
+    await sessions.start(Header(SessionId("s1"), NOON), PREFIX, transcript.nodes)
+
+    def leads(connection: apsw.Connection) -> list[str]:
+        rows = connection.execute("SELECT term FROM passage_words_idx").fetchall()
+        return [bytes(term).decode()[1:] for (term,) in rows if isinstance(term, bytes) and len(term) > 5]
+
+    before = await database.read(leads)
+    every = {word for node in transcript.nodes for word in node.message.text.split()}
+    [word, *_] = [word for word in sorted(every) if any(word.startswith(lead) for lead in before)]
+    rewrite = make_rewrite(Scrubber((word,)))
+    await database.write(lambda connection: erasing.erase(connection, plan_words([word]), rewrite, 0))
+    assert not [lead for lead in await database.read(leads) if word.startswith(lead)]
+    assert await database.read(examine) == []
+    await database.close()
 
 
 async def test_what_is_past_its_time_goes_and_nothing_else(tmp_path: Path) -> None:

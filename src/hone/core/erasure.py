@@ -33,6 +33,7 @@ class Erasure(Struct, frozen=True):
     keys:     memory items of a backend, by key
     lines:    lines of the prompt's history that go as they are
     files:    files below the home that go, such as results of a conversation that were too long for it
+    probes:   sentences of a conversation, for the proof
     """
 
     words: tuple[str, ...] = ()
@@ -42,6 +43,7 @@ class Erasure(Struct, frozen=True):
     keys: tuple[str, ...] = ()
     lines: frozenset[str] = frozenset()
     files: tuple[str, ...] = ()
+    probes: tuple[str, ...] = ()
 
 
 class Scrubber:

@@ -27,6 +27,7 @@ from hone.stores.redacting import (
     replace_contents,
     replace_knowledge,
     replace_prefixes,
+    scan,
     scrub_message,
 )
 from hone.stores.sqlite import delete_session
@@ -109,7 +110,7 @@ def find(connection: apsw.Connection, what: Erasure) -> list[Found]:
 def texts(connection: apsw.Connection, words: tuple[str, ...]) -> list[str]:
     """Return the texts of messages that hold the words."""
     scrub = Scrubber(words)
-    rows = [(None, body) for (body,) in fetch(connection, "SELECT body FROM contents") if scrub.finds(body)]
+    rows = [(None, body) for (body,) in scan(connection, "SELECT body FROM contents") if scrub.finds(body)]
     parts = (part for _, message in readable(rows) for part in message.parts)
     return [text for part in parts if scrub.count(text := str(getattr(part, "text", "")))]
 
@@ -127,7 +128,7 @@ def family(connection: apsw.Connection, sessions: Iterable[SessionId]) -> list[S
 
 
 def _count(connection: apsw.Connection, table: str, what: Erasure, scrub: Scrubber) -> int:
-    rows = fetch(connection, f"SELECT digest, body FROM {table}")
+    rows = scan(connection, f"SELECT digest, body FROM {table}")
     return sum(scrub.finds(body) or (table == "knowledge" and name in what.contents) for name, body in rows)
 
 
@@ -167,11 +168,11 @@ def decode_record(what: str) -> Erased:
 
 def _erase_messages(connection: apsw.Connection, scrub: Scrubber, erased: Erased) -> set[int]:
     """Return the chains to hash anew."""
-    rows = [row for row in fetch(connection, "SELECT id, body FROM contents") if scrub.finds(row[1])]
+    rows = [row for row in scan(connection, "SELECT id, body FROM contents") if scrub.finds(row[1])]
     made = {id: scrub_message(message, scrub) for id, message in readable(rows)}
     nodes, chains = replace_contents(connection, made)
     erased.nodes += nodes
-    begun = [row for row in fetch(connection, "SELECT id, body FROM prefixes") if scrub.finds(row[1])]
+    begun = [row for row in scan(connection, "SELECT id, body FROM prefixes") if scrub.finds(row[1])]
     roots = replace_prefixes(
         connection, {id: _scrub_prefix(Prefix.decode(body), scrub) for id, body in begun}
     )
@@ -240,11 +241,10 @@ def _erase_knowledge(
     connection: apsw.Connection, what: Erasure, scrub: Scrubber, rewrite: Rewrite, erased: Erased
 ) -> None:
     made: dict[str, bytes] = {}
-    for name, body in fetch(connection, "SELECT digest, body FROM knowledge"):
-        whole = name in what.contents
-        if whole or scrub.finds(body):
+    for name, body in scan(connection, "SELECT digest, body FROM knowledge"):
+        if name in what.contents or scrub.finds(body):
             target, path = [*fetch(connection, HOLDERS, name), (MEMORY, "")][0]
-            made[name] = rewrite(target, path, body, whole)
+            made[name] = rewrite(target, path, body, name in what.contents)
     erased.deltas += _deltas(connection, made)
     replace_knowledge(connection, made)
 

@@ -5,7 +5,7 @@ what was there is left. All functions run in a transaction of the caller's.
 """
 
 import secrets
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import apsw
@@ -64,6 +64,11 @@ Rewrite = Callable[[str, str, bytes, bool], bytes]
 def fetch(connection: apsw.Connection, statement: str, *values: Any) -> list[Any]:
     """Return all rows at once, so that they can be changed."""
     return connection.execute(statement, values).fetchall()
+
+
+def scan(connection: apsw.Connection, statement: str) -> Iterator[Any]:
+    """Yield rows one by one: contents may take more room than there is memory."""
+    yield from connection.execute(statement)
 
 
 def scrub_message(message: Message, scrub: Scrubber) -> Message:
@@ -187,19 +192,20 @@ def replace_knowledge(connection: apsw.Connection, made: Mapping[str, bytes]) ->
         _drop_cards(connection, fetch(connection, CARDS, old))
         connection.execute("DELETE FROM knowledge WHERE digest = ?", (old,))
     shelve(connection, [each for each in targets if each.startswith(SKILL)])
+    # This index deletes only in name, also what was replaced long ago.
+    if connection.execute("SELECT length(block) FROM card_words_data WHERE id = 1").get:
+        connection.execute("INSERT INTO card_words (card_words) VALUES ('rebuild')")
     for target in targets:
         connection.execute(LATEST, (target,))
     return list(targets)
 
 
 def _drop_cards(connection: apsw.Connection, cards: Sequence[Any]) -> None:
-    """Make them again when skills are next listed. The index is written anew: it deletes only in name."""
+    """Make them again when skills are next listed."""
     for row in cards:
         connection.execute("DELETE FROM card_words WHERE rowid = ?", row)
         connection.execute("DELETE FROM cards WHERE id = ?", row)
         connection.execute("UPDATE skills SET card = NULL WHERE card = ?", row)
-    if cards:
-        connection.execute("INSERT INTO card_words (card_words) VALUES ('rebuild')")
 
 
 def readable(rows: Iterable[tuple[Any, bytes]]) -> Iterable[tuple[Any, Message]]:

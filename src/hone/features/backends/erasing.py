@@ -50,9 +50,9 @@ class BackendEraser:
         said: list[str] = []
         if backend := await self._service():
             said += await self._erase_service(backend, what)
-        if await search(self._file, lambda connection: len(_matching(connection, what))):
+        if self._file.exists() and (what.words or what.keys or not what.sessions):
+            # The index may still have words of items that went long ago.
             await _erase_file(self._file, what)
-        if what.words or what.keys or not what.sessions:
             said += await purge(self._file, what)
         return said
 
@@ -90,10 +90,8 @@ def _matching(connection: apsw.Connection, what: Erasure) -> list[int]:
 
 def _delete(connection: apsw.Connection, what: Erasure) -> None:
     """Delete items, and make the index anew: it would keep their words until it is merged."""
-    gone = _matching(connection, what)
-    if not gone:
-        return
-    connection.executemany("DELETE FROM memos WHERE id = ?", [(id,) for id in gone])
+    gone = [(id,) for id in _matching(connection, what)]
+    connection.executemany("DELETE FROM memos WHERE id = ?", gone)
     connection.execute("INSERT INTO memo_words (memo_words) VALUES ('delete-all')")
     rows: list[Any] = connection.execute(ROWS).fetchall()
     connection.executemany(INDEX, [(id, spaced(key), spaced(value)) for id, key, value, _ in rows])

@@ -161,7 +161,7 @@ def _tell(outcome: ErasureOutcome, what: Erasure) -> int:
     if proof.left:
         named = ", ".join(map(visible, proof.left))
         click.echo(f"Erased, but not everywhere: {named} still has it. Close other programs and repeat this.")
-    elif what.words:
+    elif what.words or what.probes:
         searched = f"{number_of(proof.files, 'file')}, {proof.size / MEBIBYTE:,.1f} MiB"
         click.echo(f"Erased. A search of every byte of this home finds nothing ({searched}).")
     else:

@@ -17,7 +17,7 @@ from hone.knowledge import places
 from hone.knowledge.folding import load_steps
 from hone.knowledge.items import Items
 from hone.knowledge.keeper import OWNER
-from hone.knowledge.skills.folder import Uninstall
+from hone.knowledge.skills.folder import SetFiles
 from hone.stores import erasing
 from hone.stores.database import Database
 from hone.stores.home import FILE
@@ -117,7 +117,7 @@ class DatabaseEraser:
                 await Items(keeper, self._hone.clock).keep(target, None, OWNER)
             is_gone = scrub.count(name) or any(each in what.contents for each in held.values())
             if target.startswith(SKILL) and is_gone and held:
-                await keeper.edit_skill(name, Uninstall(), OWNER)
+                await keeper.edit_skill(name, SetFiles({}), OWNER)
 
     async def _reject_empty(self) -> None:
         ledger = self._hone.ledger

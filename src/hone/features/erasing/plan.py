@@ -21,6 +21,8 @@ from hone.stores.erasing import family, target_names
 DISTINCT = 24
 """Characters of a line of a skill, or of a value of a memory, that is searched for elsewhere, too: shorter
 ones may stand anywhere for other reasons."""
+PROBES, LONGEST = 12, 120
+"""Lines of a conversation that the proof looks for, and their characters."""
 _SPILLED = regex(r"spill/([A-Za-z0-9_-]{1,64}-[0-9a-f]{16}\.txt)")
 
 
@@ -43,7 +45,14 @@ async def plan_session(hone: Hone, session: SessionId) -> Erasure:
     typed = frozenset(message.text.strip() for message in said if message.role is Role.USER)
     shared = [each for each in await hone.sessions.list(None) if each.header.parent in ids]
     spilled = () if shared else _spilled(stored)
-    return Erasure(sessions=tuple(ids), lines=typed - {""}, files=spilled)
+    probes = _distinct(message.text for message in said if message.text)
+    return Erasure(sessions=tuple(ids), lines=typed - {""}, files=spilled, probes=probes)
+
+
+def _distinct(texts: Iterable[str]) -> tuple[str, ...]:
+    """Return some lines that hardly stand anywhere else, the longest ones."""
+    lines = {line.strip()[:LONGEST] for text in texts for line in text.splitlines()}
+    return tuple(sorted((line for line in lines if len(line) >= DISTINCT), key=len)[-PROBES:])
 
 
 def _spilled(stored: Iterable[StoredSession]) -> tuple[str, ...]:

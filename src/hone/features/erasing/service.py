@@ -10,6 +10,7 @@ from hone.app import Hone
 from hone.core.erasure import Erasure, Scrubber
 from hone.core.holding import Eraser, Occurrence
 from hone.core.loading import import_object
+from hone.core.value import replace
 from hone.features.erasing.database import DatabaseEraser
 from hone.files.atomic import sweep
 from hone.files.erasing import below, tally
@@ -24,6 +25,11 @@ OWNERS = (
     *("permissions.json", "keys.json", "serve.key", "serve-keys.json", "serve-keys-used.json"),
 )
 """Files that the owner wrote or decided: they are named, not changed."""
+
+
+ELSEWHERE = (
+    "Some of its sentences are in other conversations or lessons, too. hone erase words removes them there."
+)
 
 
 class Proof(Struct, frozen=True):
@@ -68,7 +74,11 @@ class Erasing:
             sweep(self._hone.home)
             if not await self.find(what):
                 break
-        proof = await self.prove(what)
+        said = [each for each in what.probes if await self._database.find(Erasure(words=(each,)))]
+        if said:
+            notes[ELSEWHERE] = None
+        left = tuple(each for each in what.probes if each not in said)
+        proof = await self.prove(replace(what, words=(*what.words, *left)))
         if not proof.left:
             await self._database.finish()
         return ErasureOutcome(proof, tuple(notes))
