@@ -75,6 +75,10 @@ CREATE VIRTUAL TABLE temp.spelled USING fts5 (text, tokenize = 'porter unicode61
 RECORDS = "SELECT name, at, what FROM erasures ORDER BY id"
 
 
+CONVERSATION = "conversation"
+"""Stands for the messages of a session that goes as a whole."""
+
+
 class Erased(Struct):
     """What an erasure touched, by numbers and names that say nothing about the text."""
 
@@ -102,7 +106,8 @@ def find(connection: apsw.Connection, what: Erasure) -> list[Found]:
         if count := sum(any(scrub.count(str(each)) for each in row) for row in rows):
             found.append(Found(table, count))
     for id in family(connection, what.sessions):
-        found.append(Found("sessions", 1))
+        length = connection.execute("SELECT messages FROM sessions WHERE id = ?", (id,)).get
+        found.append(Found(CONVERSATION, int(length)))
         found.append(Found("evidence", len(fetch(connection, EVIDENCE, id))))
     return [each for each in found if each.count]
 

@@ -15,7 +15,14 @@ from hone.core.holding import Occurrence
 from hone.core.ids import SessionId
 from hone.core.value import replace
 from hone.core.visible import one_line, visible
-from hone.features.erasing.plan import find_change, plan_lesson, plan_memory, plan_session, plan_words
+from hone.features.erasing.plan import (
+    find_change,
+    find_keys,
+    plan_lesson,
+    plan_memory,
+    plan_session,
+    plan_words,
+)
 from hone.features.erasing.service import Erasing, ErasureOutcome
 from hone.knowledge.sources import find_derived
 
@@ -86,7 +93,13 @@ def memory(options: Options, key: str, dry_run: bool, yes: bool) -> int:
         ledger_of(hone)
         what = await plan_memory(hone, key)
         if not what.changes and not await Erasing(hone).find(what):
-            raise Missing(f"There is nothing under {key!r}. hone backends keys lists what there is.")
+            keys = await find_keys(hone, key)
+            more = (
+                f"It is in {', '.join(keys)}: give a key"
+                if keys
+                else "hone backends keys lists what there is"
+            )
+            raise Missing(f"There is nothing under {key!r}. {more}.")
         return what
 
     return _erase(options, plan, dry_run=dry_run, yes=yes)

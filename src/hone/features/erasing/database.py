@@ -28,6 +28,7 @@ T = TypeVar("T")
 PUBLISHED = ("MEMORY.md*", "USER.md*", ".MEMORY.md*", ".USER.md*", "projects/", "skills/")
 NAMES = {
     "contents": "messages",
+    "conversation": "messages of the conversation (all of it goes)",
     "prefixes": "stored prompts",
     "knowledge": "versions of journal and skills",
     "sessions": "conversations: titles and folders",

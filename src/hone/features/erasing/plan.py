@@ -3,17 +3,17 @@
 from collections.abc import Iterable, Sequence
 
 from hone.app import Hone
-from hone.core.erasure import SHORTEST, Erasure
+from hone.core.erasure import SHORTEST, Erasure, Scrubber
 from hone.core.errors import Missing, Refused
 from hone.core.ids import SessionId
-from hone.core.ledger import SKILL, ChangeId, ChangeKind, ChangeQuery, Entry, LessonText
+from hone.core.ledger import ITEM, SKILL, ChangeId, ChangeKind, ChangeQuery, Entry, LessonText
 from hone.core.messages import Role
 from hone.core.ports import StoredSession
 from hone.core.regex import regex
 from hone.features.erasing.database import DatabaseEraser
 from hone.knowledge import places
 from hone.knowledge.folding import Step, load_steps
-from hone.knowledge.items import PATH, decode
+from hone.knowledge.items import PATH, decode, load
 from hone.knowledge.skills.facts import new_lines
 from hone.knowledge.wording import find_lessons
 from hone.stores.erasing import family, target_names
@@ -136,6 +136,16 @@ async def plan_memory(hone: Hone, key: str) -> Erasure:
     }
     words = tuple(sorted(value for value in values if len(value.strip()) >= DISTINCT))
     return Erasure(words, (), tuple(entry.id for entry in every), frozenset(contents), (key,))
+
+
+async def find_keys(hone: Hone, words: str) -> list[str]:
+    """Return the keys of memory items that hold these words."""
+    scrub, found = Scrubber((words,)), []
+    for target in await hone.ledger.held_below(ITEM):
+        item = await load(hone.ledger, target)
+        if item and scrub.count(f"{places.name_of(target)}\n{item.value}"):
+            found.append(places.name_of(target))
+    return found
 
 
 async def find_change(hone: Hone, text: str) -> ChangeId:
