@@ -40,6 +40,7 @@ from tests.tools.calls import EMPTY, called
 SOURCE = Path(hone.__file__).parent
 NAME = "trip-planning"
 TEXT = f"---\nname: {NAME}\ndescription: Plan a trip day by day.\n---\n\nBook the train.\n"
+ERASER = "features/erasing/database.py DatabaseEraser"
 KEEPER, FILE_SYNC = "knowledge/keeper.py", "knowledge/file_sync.py"
 
 # Where it is written in the code
@@ -54,7 +55,8 @@ DOORS = {
         "knowledge/items.py Items._adopt",
         "knowledge/items.py Items._record",
     },
-    "items.keep": {"features/backends/access.py Access._changed"},
+    "items.keep": {"features/backends/access.py Access._changed", f"{ERASER}._uninstall"},
+    "erasing.erase": {f"{ERASER}.erase"},
     "ledger.mark_published": {f"{FILE_SYNC} FileSync._write", f"{FILE_SYNC} FileSync.adopt"},
     "disk.write": {f"{FILE_SYNC} FileSync._write.write"},
     "disk.remove": {f"{FILE_SYNC} FileSync._write.write"},
@@ -94,6 +96,7 @@ DOORS = {
         "features/imports/proposals.py _made",
         "features/experiments/findings.py _proposed",
         "features/experiments/scratch_home.py furnish",  # of the scratch home of an experiment
+        f"{ERASER}._uninstall",
         "web/operations/skills.py _shelve",
     },
     "keeper.undo": {
@@ -113,6 +116,7 @@ DOORS = {
     "keeper.reject": {
         "cli/pending.py _settled",
         "cli/slash.py _reject",
+        f"{ERASER}._reject_empty",
         "knowledge/sources.py withdraw",
         "web/operations/changes.py reject",
     },
@@ -180,7 +184,10 @@ def test_below_the_runtime_only_the_disk_writes_files() -> None:
         for owner, name, _ in references(file)
         if f"{owner}.{name}" in WRITING or name in PATHS
     }
-    assert found == {"files/tree.py", "files/atomic.py", "files/moving.py", "files/opening.py"}
+    assert found == {
+        *("files/tree.py", "files/atomic.py", "files/moving.py", "files/opening.py", "files/locks.py"),
+        "files/erasing.py",
+    }
 
 
 # What comes through

@@ -112,10 +112,11 @@ class DatabaseEraser:
     async def _uninstall(self, what: Erasure) -> None:
         """Take away skills whose names hold the words, and skills and items of which nothing is to stay."""
         scrub, keeper = Scrubber(what.words), self._hone.keeper
+        items = Items(keeper, self._hone.clock)
         for target in await self.read(erasing.target_names):
             held, name = await keeper.ledger.held(target), places.name_of(target)
             if held and places.is_item(target) and (name in what.keys or scrub.count(name)):
-                await Items(keeper, self._hone.clock).keep(target, None, OWNER)
+                await items.keep(target, None, OWNER)
             is_gone = scrub.count(name) or any(each in what.contents for each in held.values())
             if target.startswith(SKILL) and is_gone and held:
                 await keeper.edit_skill(name, SetFiles({}), OWNER)
