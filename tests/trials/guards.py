@@ -32,6 +32,7 @@ RULES_TESTS, PLACES_TESTS, CONSENT_TESTS, ANSWERS_TESTS = (
 
 POISONED = "tests/story/test_poisoning.py::test_no_injected_text_gets_in_by_any_of_seven_ways"
 PROVENANCE_TESTS = "tests/runtime/test_provenance.py"
+ERASE_TESTS = "tests/features/test_erase.py"
 
 MUTATIONS = (
     of(
@@ -1119,5 +1120,37 @@ MUTATIONS = (
         "if not watch.has_ended:",
         "if False:",
         "tests/models/test_bounds.py",
+    ),
+    of(
+        "erase: evidence",
+        "the digest of an erased message stays, and can be guessed",
+        "stores/erasing.py",
+        "UPDATE evidence SET digest = ? WHERE change = ? AND position = ?",
+        "UPDATE evidence SET digest = ? WHERE change = ? AND position < 0 AND position = ?",
+        ERASE_TESTS,
+    ),
+    of(
+        "erase: chains",
+        "what follows an erased message is not hashed anew",
+        "stores/redacting.py",
+        "if chain in chains:\n            hashes[id] =",
+        "if False:\n            hashes[id] =",
+        ERASE_TESTS,
+    ),
+    of(
+        "erase: earlier versions",
+        "only what holds today is rewritten",
+        "stores/erasing.py",
+        "if name in what.contents or scrub.finds(body):",
+        "if name in what.contents:",
+        ERASE_TESTS,
+    ),
+    of(
+        "erase: the log of the database",
+        "old pages stay in the log",
+        "stores/purging.py",
+        'connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").get',
+        'connection.execute("PRAGMA wal_checkpoint(PASSIVE)").get',
+        ERASE_TESTS,
     ),
 )

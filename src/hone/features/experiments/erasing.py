@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from hone.app import Hone
 from hone.core.erasure import Erasure, Scrubber
 from hone.core.holding import Occurrence
-from hone.features.experiments.store import FOLDER, Studies
+from hone.features.experiments.store import FOLDER, TASK, Studies
 from hone.files.erasing import below, tally
 
 
@@ -19,7 +19,9 @@ class ExperimentEraser:
         scrub, found = Scrubber(what.words), []
         for name in self._studies.names():
             count = sum(tally(path, scrub) for path in below(self._studies.folder / name)) + scrub.count(name)
-            if count or self._studies.is_from(name, what.sessions):
+            # Without its task it is what a killed process left.
+            is_left = not (self._studies.folder / name / TASK).exists()
+            if count or is_left or self._studies.is_from(name, what.sessions):
                 found.append(Occurrence("experiments", f"{FOLDER}/{name}/", max(1, count), whole=True))
         return found
 
