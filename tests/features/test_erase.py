@@ -49,6 +49,7 @@ from hone.stores import erasing
 from hone.stores.carrying import carry_erasures
 from hone.stores.database import MIGRATIONS, Database, connect, read_script
 from hone.stores.examine import examine
+from hone.stores.purging import purge
 from hone.stores.sqlite import SqliteSessions
 from tests.conftest import Figures, Tier
 from tests.features.facts import SETTINGS, furnish, make_fact, open_home
@@ -129,6 +130,27 @@ async def erased(root: Path, plan: Callable[[Hone], Awaitable[Erasure]]) -> list
         for summary in await hone.sessions.list(None, None):
             await hone.sessions.load(summary.header.id)
     return wrong + damage(root / "home")
+
+
+def copy(database: Path, backup: Path) -> None:
+    with (
+        apsw.Connection(str(backup)) as to,
+        apsw.Connection(str(database)) as now,
+        to.backup("main", now, "main") as work,
+    ):
+        work.step()
+
+
+async def carried(root: Path) -> int:
+    """As restoring a backup does it; return how many erasures were carried over."""
+    old = Database.open(root / "old.db")
+    source = connect(root / "home" / "hone.db", 10)
+    count = await old.write(lambda target: carry_erasures(source, target))
+    assert await old.read(examine) == []
+    source.close()
+    await old.close()
+    assert await purge(root / "old.db", Erasure()) == []
+    return count
 
 
 @pytest.mark.timeout(3_600)
@@ -249,26 +271,16 @@ async def test_an_older_backup_does_not_bring_back_what_was_erased_since(tmp_pat
     fact, other = make_fact(Random(11)), make_fact(Random(12))
     await furnish(tmp_path, fact, "a")
     gone = await furnish(tmp_path, other, "b")
-    with (
-        apsw.Connection(str(tmp_path / "old.db")) as copy,
-        apsw.Connection(str(tmp_path / "home/hone.db")) as now,
-        copy.backup("main", now, "main") as work,
-    ):
-        work.step()
+    copy(tmp_path / "home" / "hone.db", tmp_path / "old.db")
 
     async def plan(_: Hone) -> Erasure:
         return plan_words([fact])
 
     assert not await erased(tmp_path, plan)
     assert not await erased(tmp_path, lambda hone: plan_session(hone, gone))
-    old = Database.open(tmp_path / "old.db")
-    source = connect(tmp_path / "home" / "hone.db", 10)
-    assert await old.write(lambda target: carry_erasures(source, target)) == 2
-    assert await old.write(lambda target: carry_erasures(source, target)) == 0
-    assert await old.read(lambda connection: erasing.find(connection, plan_words([fact]))) == []
-    assert await old.read(examine) == []
-    source.close()
-    await old.close()
+    assert await carried(tmp_path) == 2
+    assert await carried(tmp_path) == 0
+    assert places_of(tmp_path, fact) == [str(tmp_path / "work" / "a.txt")]
 
 
 async def test_names_with_the_words_in_them_go_too(tmp_path: Path) -> None:
@@ -292,7 +304,10 @@ async def test_names_with_the_words_in_them_go_too(tmp_path: Path) -> None:
         return plan_words([word])
 
     assert places_of(tmp_path / "home", word)
+    copy(tmp_path / "home" / "hone.db", tmp_path / "old.db")
     assert not await erased(tmp_path, plan)
+    assert await carried(tmp_path) == 1
+    assert places_of(tmp_path, word) == []
     assert places_of(tmp_path / "home", word) == []
     assert not [path for path in below(tmp_path / "home") if word in str(path.relative_to(tmp_path / "home"))]
     async with open_home(tmp_path) as hone:
