@@ -11,6 +11,7 @@ import apsw
 import pytest
 
 from hone import Hone
+from hone.core.backend import Deleted
 from hone.core.clock import ManualClock
 from hone.core.erasure import Erasure, Scrubber
 from hone.core.errors import Conflict, Missing, Refused
@@ -44,7 +45,7 @@ from hone.knowledge.items import Items, KeptMemory
 from hone.knowledge.keeper import OWNER
 from hone.knowledge.skills.folder import Create, WriteFile
 from hone.models.scripted import Scripted, rounds
-from hone.settings import RetentionSettings, Settings
+from hone.settings import Memory, RetentionSettings, Settings
 from hone.stores import erasing
 from hone.stores.carrying import carry_erasures
 from hone.stores.database import MIGRATIONS, Database, connect, read_script
@@ -52,6 +53,8 @@ from hone.stores.examine import examine
 from hone.stores.purging import purge
 from hone.stores.sqlite import SqliteSessions
 from tests.conftest import Figures, Tier
+from tests.doubles import odd
+from tests.doubles.odd import Odd
 from tests.features.facts import SETTINGS, furnish, make_fact, open_home
 from tests.given import NOON
 from tests.rig import PREFIX
@@ -281,6 +284,32 @@ async def test_an_older_backup_does_not_bring_back_what_was_erased_since(tmp_pat
     assert await carried(tmp_path) == 2
     assert await carried(tmp_path) == 0
     assert places_of(tmp_path, fact) == [str(tmp_path / "work" / "a.txt")]
+
+
+class Hiding(Odd):
+    """A service that gives an item to nobody any more, and keeps it."""
+
+    async def delete(self, user_id: str, key: str) -> Deleted:
+        done = await super().delete(user_id, key)
+        return Deleted.HIDDEN if done is Deleted.GONE else done
+
+
+async def test_a_service_that_only_hides_is_named_as_such(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = Hiding()
+    monkeypatch.setattr(odd, "current", service)
+    settings = Settings(memory=Memory(backend="odd", owner="ann"), plugins=("tests.doubles.odd:register",))
+    await service.store("ann", "pin", "The pin is quebracho 7731.")
+    await service.store("ann", "tea", "Green tea.")
+    async with Hone(home=tmp_path, settings=settings, learning="queue") as hone:
+        outcome = await Erasing(hone).erase(plan_words(["quebracho 7731"]))
+        assert [key for _, key in service.memos] == ["tea"]
+        [note] = outcome.notes
+        assert "the service still keeps them: pin" in note
+        service.mood = "fails"
+        [note] = (await Erasing(hone).erase(plan_words(["quebracho 7731"]))).notes
+        assert "odd could not be asked" in note
 
 
 async def test_names_with_the_words_in_them_go_too(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import apsw
 from hone.app import Hone
 from hone.core.backend import Backend, Deleted, MemoryItem
 from hone.core.erasure import Erasure, Scrubber
+from hone.core.errors import BackendError
 from hone.core.holding import Occurrence
 from hone.features.backends.current import FILE, SQLITE
 from hone.features.backends.part import MemoryPart
@@ -25,6 +27,7 @@ HIDDEN = (
     "{name} hides memory items from everybody, but the service still keeps them: {keys}. Delete them there, "
     "or ask its operator to."
 )
+SILENT = "{name} could not be asked, and may still hold it ({error}) Run this again when it answers."
 POSTGRES = (
     "PostgreSQL keeps deleted rows in its files until it vacuums the table hone_memos, and longer in its log "
     "and backups."
@@ -42,14 +45,18 @@ class BackendEraser:
         count = await search(self._file, lambda connection: len(_matching(connection, what)))
         found = [Occurrence("backends", FILE, count)] if count else []
         if backend := await self._service():
-            items = await self._items(backend, what)
-            found += [Occurrence("backends", f"{backend.name}: {item.key}") for item in items]
+            with suppress(BackendError):  # `erase` tells
+                items = await self._items(backend, what)
+                found += [Occurrence("backends", f"{backend.name}: {item.key}", whole=True) for item in items]
         return found
 
     async def erase(self, what: Erasure) -> Sequence[str]:
         said: list[str] = []
-        if backend := await self._service():
-            said += await self._erase_service(backend, what)
+        if (backend := await self._service()) and (what.words or what.keys):
+            try:
+                said += await self._erase_service(backend, what)
+            except BackendError as error:
+                said.append(SILENT.format(name=backend.name, error=error))
         if self._file.exists() and (what.words or what.keys or not what.sessions):
             # The index may still have words of items that went long ago.
             await _erase_file(self._file, what)
