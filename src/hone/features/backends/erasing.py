@@ -22,6 +22,8 @@ from hone.stores.words import spaced
 
 MOST = 100_000
 """Items of a service that are searched."""
+TOGETHER = 16
+"""Items that a service is asked for at once."""
 ROWS = "SELECT id, key, value, metadata FROM memos"
 HIDDEN = (
     "{name} hides memory items from everybody, but the service still keeps them: {keys}. Delete them there, "
@@ -70,7 +72,10 @@ class BackendEraser:
     async def _items(self, backend: Backend, what: Erasure) -> list[MemoryItem]:
         scrub, user = Scrubber(what.words), self._part.backing.user_id
         keys = await backend.list_keys(user, MOST)
-        items = await asyncio.gather(*(backend.retrieve(user, key) for key in keys))
+        items: list[MemoryItem | None] = []
+        for start in range(0, len(keys), TOGETHER):
+            some = keys[start : start + TOGETHER]
+            items += await asyncio.gather(*(backend.retrieve(user, key) for key in some))
         return [item for item in items if item and (item.key in what.keys or scrub.count(_text(item)))]
 
     async def _erase_service(self, backend: Backend, what: Erasure) -> list[str]:
