@@ -11,6 +11,7 @@ import apsw
 import pytest
 
 from hone import Hone
+from hone.core.backend import Deleted
 from hone.core.clock import ManualClock
 from hone.core.erasure import Erasure, Scrubber
 from hone.core.errors import Conflict, Missing, Refused
@@ -44,14 +45,16 @@ from hone.knowledge.items import Items, KeptMemory
 from hone.knowledge.keeper import OWNER
 from hone.knowledge.skills.folder import Create, WriteFile
 from hone.models.scripted import Scripted, rounds
-from hone.settings import RetentionSettings, Settings
+from hone.settings import Memory, RetentionSettings, Settings
 from hone.stores import erasing
 from hone.stores.carrying import carry_erasures
-from hone.stores.damage import Damage
 from hone.stores.database import MIGRATIONS, Database, connect, read_script
 from hone.stores.examine import examine
+from hone.stores.purging import purge
 from hone.stores.sqlite import SqliteSessions
 from tests.conftest import Figures, Tier
+from tests.doubles import odd
+from tests.doubles.odd import Odd
 from tests.features.facts import SETTINGS, furnish, make_fact, open_home
 from tests.given import NOON
 from tests.rig import PREFIX
@@ -83,7 +86,7 @@ NAMES = {
 """Columns that hold ids, digests and names, or that follow from others."""
 
 
-def damage(home: Path) -> list[Damage]:
+def damage(home: Path) -> list[str]:
     """What `hone doctor --deep` would find in the database."""
     connection = connect(home / "hone.db", 10)
     try:
@@ -129,7 +132,28 @@ async def erased(root: Path, plan: Callable[[Hone], Awaitable[Erasure]]) -> list
         wrong += [line for fine, line in await hone.checks() if not fine]
         for summary in await hone.sessions.list(None, None):
             await hone.sessions.load(summary.header.id)
-    return [*wrong, *map(str, damage(root / "home"))]
+    return wrong + damage(root / "home")
+
+
+def copy(database: Path, backup: Path) -> None:
+    with (
+        apsw.Connection(str(backup)) as to,
+        apsw.Connection(str(database)) as now,
+        to.backup("main", now, "main") as work,
+    ):
+        work.step()
+
+
+async def carried(root: Path) -> int:
+    """As restoring a backup does it; return how many erasures were carried over."""
+    old = Database.open(root / "old.db")
+    source = connect(root / "home" / "hone.db", 10)
+    count = await old.write(lambda target: carry_erasures(source, target))
+    assert await old.read(examine) == []
+    source.close()
+    await old.close()
+    assert await purge(root / "old.db", Erasure()) == []
+    return count
 
 
 @pytest.mark.timeout(3_600)
@@ -137,7 +161,7 @@ async def test_a_fact_in_every_kind_of_place_is_gone_from_every_byte(
     tmp_path: Path, tier: Tier, figures: Figures
 ) -> None:
     tried, left, lost = 0, 0, 0
-    for draw in tier.draws(short=2, full=200):
+    for draw in tier.draws(short=1, full=200):
         root = tmp_path / str(draw.index)
         root.mkdir()
         fact, other = make_fact(draw.random), make_fact(draw.random)
@@ -250,26 +274,42 @@ async def test_an_older_backup_does_not_bring_back_what_was_erased_since(tmp_pat
     fact, other = make_fact(Random(11)), make_fact(Random(12))
     await furnish(tmp_path, fact, "a")
     gone = await furnish(tmp_path, other, "b")
-    with (
-        apsw.Connection(str(tmp_path / "old.db")) as copy,
-        apsw.Connection(str(tmp_path / "home/hone.db")) as now,
-        copy.backup("main", now, "main") as work,
-    ):
-        work.step()
+    copy(tmp_path / "home" / "hone.db", tmp_path / "old.db")
 
     async def plan(_: Hone) -> Erasure:
         return plan_words([fact])
 
     assert not await erased(tmp_path, plan)
     assert not await erased(tmp_path, lambda hone: plan_session(hone, gone))
-    old = Database.open(tmp_path / "old.db")
-    source = connect(tmp_path / "home" / "hone.db", 10)
-    assert await old.write(lambda target: carry_erasures(source, target)) == 2
-    assert await old.write(lambda target: carry_erasures(source, target)) == 0
-    assert await old.read(lambda connection: erasing.find(connection, plan_words([fact]))) == []
-    assert await old.read(examine) == []
-    source.close()
-    await old.close()
+    assert await carried(tmp_path) == 2
+    assert await carried(tmp_path) == 0
+    assert places_of(tmp_path, fact) == [str(tmp_path / "work" / "a.txt")]
+
+
+class Hiding(Odd):
+    """A service that gives an item to nobody any more, and keeps it."""
+
+    async def delete(self, user_id: str, key: str) -> Deleted:
+        done = await super().delete(user_id, key)
+        return Deleted.HIDDEN if done is Deleted.GONE else done
+
+
+async def test_a_service_that_only_hides_is_named_as_such(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = Hiding()
+    monkeypatch.setattr(odd, "current", service)
+    settings = Settings(memory=Memory(backend="odd", owner="ann"), plugins=("tests.doubles.odd:register",))
+    await service.store("ann", "pin", "The pin is quebracho 7731.")
+    await service.store("ann", "tea", "Green tea.")
+    async with Hone(home=tmp_path, settings=settings, learning="queue") as hone:
+        outcome = await Erasing(hone).erase(plan_words(["quebracho 7731"]))
+        assert [key for _, key in service.memos] == ["tea"]
+        [note] = outcome.notes
+        assert "the service still keeps them: pin" in note
+        service.mood = "fails"
+        [note] = (await Erasing(hone).erase(plan_words(["quebracho 7731"]))).notes
+        assert "odd could not be asked" in note
 
 
 async def test_names_with_the_words_in_them_go_too(tmp_path: Path) -> None:
@@ -293,7 +333,10 @@ async def test_names_with_the_words_in_them_go_too(tmp_path: Path) -> None:
         return plan_words([word])
 
     assert places_of(tmp_path / "home", word)
+    copy(tmp_path / "home" / "hone.db", tmp_path / "old.db")
     assert not await erased(tmp_path, plan)
+    assert await carried(tmp_path) == 1
+    assert places_of(tmp_path, word) == []
     assert places_of(tmp_path / "home", word) == []
     assert not [path for path in below(tmp_path / "home") if word in str(path.relative_to(tmp_path / "home"))]
     async with open_home(tmp_path) as hone:

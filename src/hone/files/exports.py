@@ -2,6 +2,7 @@
 
 import json
 import stat
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -35,11 +36,11 @@ def list_exports(home: Path) -> list[Path]:
     return [path for path in paths if _is_file(path)]
 
 
-def forget_exports(home: Path) -> None:
-    """Forget files that are gone. Raises StoreError."""
+def forget_exports(home: Path, is_named: Callable[[str], object]) -> None:
+    """Forget files that are gone, and those whose names are to go. Raises StoreError."""
     try:
         if (home / FILE).exists():
-            _save(home, list_exports(home))
+            _save(home, [path for path in list_exports(home) if not is_named(str(path))])
     except OSError as error:
         raise StoreError(f"{home / FILE} cannot be written: {error.strerror}.") from error
 

@@ -12,10 +12,23 @@ import apsw
 
 from hone.core.holding import ERASED
 from hone.core.ids import SessionId
+from hone.core.ledger import ITEM, SKILL, Actor, Author, Change, ChangeKind, Delta, Target
 from hone.core.messages import Message, decode
 from hone.core.prefix import Prefix
 from hone.core.value import replace
-from hone.stores.erasing import KEYS, RECORDS, TEXTS, Erased, decode_record, forget_session, note
+from hone.stores.erasing import (
+    KEYS,
+    RECORDS,
+    TEXTS,
+    Erased,
+    decode_record,
+    forget_session,
+    index_anew,
+    note,
+    rename_path,
+    rename_target,
+)
+from hone.stores.record import record
 from hone.stores.redacting import (
     blank_message,
     fetch,
@@ -24,23 +37,30 @@ from hone.stores.redacting import (
     replace_knowledge,
     replace_prefixes,
 )
+from hone.stores.tree import EPOCH
 
 SAME = """
 SELECT n.content, c.body FROM nodes AS n JOIN contents AS c ON c.id = n.content WHERE n.id = ?
 """
 CHAIN = "SELECT prefix FROM nodes JOIN chains ON chains.id = chain WHERE nodes.id = ?"
 SEQUENCES = "SELECT name, seq FROM sqlite_sequence"
+PATH = "SELECT path FROM deltas WHERE change = ? AND position = ?"
 BLANK = f"{ERASED}\n".encode()
 
 
 def carry_erasures(source: apsw.Connection, target: apsw.Connection) -> int:
     """Erase in `target`, an older database of the same home, what was erased in `source` since. Return how
-    many erasures that were. Must be called in a transaction of the target's."""
+    many erasures that were. Must be called in a transaction of the target's. If there were some, its file is
+    to be written anew afterwards, with `hone.stores.purging.purge(path, Erasure())`, and files of journal and
+    skills from the backup are to be left out: the next process publishes them from the ledger."""
     known = {name for name, *_ in fetch(target, RECORDS)}
     fresh = [row for row in fetch(source, RECORDS) if row[0] not in known]
     for name, at, what in fresh:
         _apply(source, target, decode_record(what))
         note(target, decode_record(what), at, name)
+    if fresh:
+        index_anew(target)
+        target.execute("DELETE FROM prints")
     # No number of a message or a change is ever given again, or a record would mean another one.
     for table, last in fetch(source, SEQUENCES):
         target.execute("UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = ?", (last, table))
@@ -68,6 +88,22 @@ def _apply(source: apsw.Connection, target: apsw.Connection, erased: Erased) -> 
             (secrets.token_hex(32), change, position),
         )
     replace_knowledge(target, dict(_contents(source, target, erased.deltas)))
+    for change, name in erased.renamed:
+        for (old,) in fetch(target, "SELECT target FROM changes WHERE id = ?", change):
+            rename_target(target, old, name)
+            _take_away(target, Target(name))
+    for change, position, name in erased.paths:
+        for (old,) in fetch(target, PATH, change, position):
+            rename_path(target, old, name)
+
+
+def _take_away(connection: apsw.Connection, name: Target) -> None:
+    """Take away a skill or an item that has lost its name, as the erasure did before it."""
+    held = fetch(connection, "SELECT path, digest FROM holdings WHERE target = ?", name)
+    if held and name.startswith((SKILL, ITEM)):
+        deltas = tuple(Delta(path, digest, None) for path, digest in held)
+        change = Change(name, ChangeKind.REMOVE, deltas, Author(Actor.OWNER), confirmed=True)
+        record(connection, [change], {}, EPOCH)
 
 
 def _prefixes(

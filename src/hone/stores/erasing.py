@@ -69,6 +69,9 @@ RESTING = (
 FAMILY = "SELECT id FROM sessions WHERE parent = ? AND origin <> 'user'"
 PUT = "INSERT INTO erasures (name, at, what, finished) VALUES (?, ?, ?, 0)"
 DELTAS = "SELECT change, position, before, after FROM deltas"
+PATHS = "SELECT min(change), position, path FROM deltas GROUP BY path"
+SPARE = 1 << 62
+"""A number that no content has."""
 SPELLED = """
 CREATE VIRTUAL TABLE temp.spelled USING fts5 (text, tokenize = 'porter unicode61 remove_diacritics 2')
 """
@@ -88,6 +91,9 @@ class Erased(Struct):
     deltas: list[tuple[int, int]] = []
     rows: list[tuple[str, str, str]] = []
     evidence: list[tuple[int, int]] = []
+    renamed: list[tuple[int, str]] = []
+    """A change of each target that has another name now, and the name."""
+    paths: list[tuple[int, int, str]] = []
 
 
 class Found(Struct, frozen=True):
@@ -148,8 +154,8 @@ def erase(connection: apsw.Connection, what: Erasure, rewrite: Rewrite, at: int)
     _erase_reasons(connection, what.changes, erased)
     _erase_texts(connection, scrub, erased)
     _erase_knowledge(connection, what, scrub, rewrite, erased)
-    _rename(connection, what, scrub)
-    _rename_paths(connection, scrub)
+    _rename(connection, what, scrub, erased)
+    _rename_paths(connection, scrub, erased)
     _clear_separators(connection, what.words)
     erased.sessions += what.sessions
     note(connection, erased, at)
@@ -261,28 +267,38 @@ def _deltas(connection: apsw.Connection, names: Iterable[str]) -> Iterator[tuple
             yield change, position
 
 
-def _rename(connection: apsw.Connection, what: Erasure, scrub: Scrubber) -> None:
+def _rename(connection: apsw.Connection, what: Erasure, scrub: Scrubber, erased: Erased) -> None:
     """Give targets whose names hold the words random ones; publishing moves their files."""
-    for (target,) in fetch(connection, TARGETS):
+    for change, target in fetch(connection, "SELECT min(id), target FROM changes GROUP BY target"):
         is_key = target.startswith(ITEM) and target.partition("/")[2] in what.keys
         if is_key or scrub.count(target):
-            new = _new_name(target)
-            for table in ("changes", "holdings", "prints"):
-                connection.execute(f"UPDATE {table} SET target = ? WHERE target = ?", (new, target))
-            if target.startswith(SKILL):
-                names = new.removeprefix(SKILL), target.removeprefix(SKILL)
-                connection.execute("UPDATE skills SET name = ? WHERE name = ?", names)
-                connection.execute("UPDATE tallies SET skill = ? WHERE skill = ?", names)
-                connection.execute("UPDATE uses SET skill = ? WHERE skill = ?", names)
+            erased.renamed.append((change, _new_name(target)))
+            rename_target(connection, target, erased.renamed[-1][1])
 
 
-def _rename_paths(connection: apsw.Connection, scrub: Scrubber) -> None:
+def rename_target(connection: apsw.Connection, target: str, new: str) -> None:
+    """Call a target by another name everywhere."""
+    for table in ("changes", "holdings", "prints"):
+        connection.execute(f"UPDATE {table} SET target = ? WHERE target = ?", (new, target))
+    if target.startswith(SKILL):
+        names = new.removeprefix(SKILL), target.removeprefix(SKILL)
+        connection.execute("UPDATE skills SET name = ? WHERE name = ?", names)
+        connection.execute("UPDATE tallies SET skill = ? WHERE skill = ?", names)
+        connection.execute("UPDATE uses SET skill = ? WHERE skill = ?", names)
+
+
+def _rename_paths(connection: apsw.Connection, scrub: Scrubber, erased: Erased) -> None:
     """Give files of skills whose names hold the words random ones; publishing moves them."""
-    for (path,) in fetch(connection, "SELECT DISTINCT path FROM deltas"):
+    for change, position, path in fetch(connection, PATHS):
         if scrub.count(path):
-            row = f"erased-{secrets.token_hex(4)}", path
-            connection.execute("UPDATE deltas SET path = ? WHERE path = ?", row)
-            connection.execute("UPDATE holdings SET path = ? WHERE path = ?", row)
+            erased.paths.append((change, position, f"erased-{secrets.token_hex(4)}"))
+            rename_path(connection, path, erased.paths[-1][2])
+
+
+def rename_path(connection: apsw.Connection, path: str, new: str) -> None:
+    """Call a file of a skill by another name everywhere."""
+    connection.execute("UPDATE deltas SET path = ? WHERE path = ?", (new, path))
+    connection.execute("UPDATE holdings SET path = ? WHERE path = ?", (new, path))
 
 
 def _new_name(target: str) -> str:
@@ -298,10 +314,17 @@ def _clear_separators(connection: apsw.Connection, words: Sequence[str]) -> None
     gone = [term for term in _terms(connection, words) if not _is_indexed(connection, term)]
     leads = [bytes(lead)[1:] for (lead,) in fetch(connection, "SELECT term FROM passage_words_idx") if lead]
     if any(len(lead) > 3 and term.startswith(lead) for lead in leads for term in gone):
-        connection.execute("INSERT INTO passage_words (passage_words) VALUES ('delete-all')")
-        connection.execute("UPDATE backlog SET upto = (SELECT coalesce(max(id), 0) FROM contents)")
-        while passages.fill(connection):
-            passages.settle(connection)
+        index_anew(connection)
+
+
+def index_anew(connection: apsw.Connection) -> None:
+    """Write the index of messages anew. FTS5 does that only with more than one piece of it, so a word is put
+    in and taken out again."""
+    if not connection.execute("SELECT EXISTS (SELECT 1 FROM contents)").get:
+        return
+    connection.execute("INSERT INTO passage_words (rowid, text) VALUES (?, 'a')", (SPARE,))
+    connection.execute("INSERT INTO passage_words (passage_words) VALUES ('optimize')")
+    connection.execute(passages.DROP, (SPARE, "a"))
 
 
 def _terms(connection: apsw.Connection, words: Sequence[str]) -> list[bytes]:

@@ -99,7 +99,7 @@ def _scrub_part(part: Part, scrub: Scrubber) -> Part:
             # What a provider signed no longer fits.
             return type(part)(scrub.text(part.text))
         case ToolResult() | SystemNote() | Reminder():
-            return replace(part, text=scrub.json_text(part.text))
+            return replace(part, text=scrub.text(part.text))
     return part
 
 

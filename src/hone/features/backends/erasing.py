@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import apsw
 from hone.app import Hone
 from hone.core.backend import Backend, Deleted, MemoryItem
 from hone.core.erasure import Erasure, Scrubber
+from hone.core.errors import BackendError
 from hone.core.holding import Occurrence
 from hone.features.backends.current import FILE, SQLITE
 from hone.features.backends.part import MemoryPart
@@ -20,11 +22,14 @@ from hone.stores.words import spaced
 
 MOST = 100_000
 """Items of a service that are searched."""
+TOGETHER = 16
+"""Items that a service is asked for at once."""
 ROWS = "SELECT id, key, value, metadata FROM memos"
 HIDDEN = (
     "{name} hides memory items from everybody, but the service still keeps them: {keys}. Delete them there, "
     "or ask its operator to."
 )
+SILENT = "{name} could not be asked, and may still hold it ({error}) Run this again when it answers."
 POSTGRES = (
     "PostgreSQL keeps deleted rows in its files until it vacuums the table hone_memos, and longer in its log "
     "and backups."
@@ -42,14 +47,18 @@ class BackendEraser:
         count = await search(self._file, lambda connection: len(_matching(connection, what)))
         found = [Occurrence("backends", FILE, count)] if count else []
         if backend := await self._service():
-            items = await self._items(backend, what)
-            found += [Occurrence("backends", f"{backend.name}: {item.key}") for item in items]
+            with suppress(BackendError):  # `erase` tells
+                items = await self._items(backend, what)
+                found += [Occurrence("backends", f"{backend.name}: {item.key}", whole=True) for item in items]
         return found
 
     async def erase(self, what: Erasure) -> Sequence[str]:
         said: list[str] = []
-        if backend := await self._service():
-            said += await self._erase_service(backend, what)
+        if (backend := await self._service()) and (what.words or what.keys):
+            try:
+                said += await self._erase_service(backend, what)
+            except BackendError as error:
+                said.append(SILENT.format(name=backend.name, error=error))
         if self._file.exists() and (what.words or what.keys or not what.sessions):
             # The index may still have words of items that went long ago.
             await _erase_file(self._file, what)
@@ -63,7 +72,10 @@ class BackendEraser:
     async def _items(self, backend: Backend, what: Erasure) -> list[MemoryItem]:
         scrub, user = Scrubber(what.words), self._part.backing.user_id
         keys = await backend.list_keys(user, MOST)
-        items = await asyncio.gather(*(backend.retrieve(user, key) for key in keys))
+        items: list[MemoryItem | None] = []
+        for start in range(0, len(keys), TOGETHER):
+            some = keys[start : start + TOGETHER]
+            items += await asyncio.gather(*(backend.retrieve(user, key) for key in some))
         return [item for item in items if item and (item.key in what.keys or scrub.count(_text(item)))]
 
     async def _erase_service(self, backend: Backend, what: Erasure) -> list[str]:

@@ -29,7 +29,7 @@ class ExportEraser:
     async def erase(self, what: Erasure) -> Sequence[str]:
         for each in await self.find(what):
             await asyncio.to_thread(remove, Path(each.place))
-        await asyncio.to_thread(forget_exports, self._home)
+        await asyncio.to_thread(forget_exports, self._home, Scrubber(what.words).count)
         closed = await asyncio.to_thread(
             lambda: [each for each in list_exports(self._home) if _is_closed(each)]
         )
@@ -37,9 +37,7 @@ class ExportEraser:
 
     def _find(self, what: Erasure) -> list[Occurrence]:
         scrub = Scrubber((*what.words, *what.sessions))
-        counted = [
-            (str(path), tally(path, scrub) + scrub.count(str(path))) for path in list_exports(self._home)
-        ]
+        counted = [(str(path), tally(path, scrub)) for path in list_exports(self._home)]
         return [Occurrence("exports", place, count, whole=True) for place, count in counted if count]
 
 
