@@ -48,6 +48,7 @@ from hone.models.scripted import Scripted, rounds
 from hone.settings import Memory, RetentionSettings, Settings
 from hone.stores import erasing
 from hone.stores.carrying import carry_erasures
+from hone.stores.damage import Damage
 from hone.stores.database import MIGRATIONS, Database, connect, read_script
 from hone.stores.examine import examine
 from hone.stores.purging import purge
@@ -86,7 +87,7 @@ NAMES = {
 """Columns that hold ids, digests and names, or that follow from others."""
 
 
-def damage(home: Path) -> list[str]:
+def damage(home: Path) -> list[Damage]:
     """What `hone doctor --deep` would find in the database."""
     connection = connect(home / "hone.db", 10)
     try:
@@ -132,7 +133,7 @@ async def erased(root: Path, plan: Callable[[Hone], Awaitable[Erasure]]) -> list
         wrong += [line for fine, line in await hone.checks() if not fine]
         for summary in await hone.sessions.list(None, None):
             await hone.sessions.load(summary.header.id)
-    return wrong + damage(root / "home")
+    return [*wrong, *map(str, damage(root / "home"))]
 
 
 def copy(database: Path, backup: Path) -> None:
