@@ -497,13 +497,17 @@ def test_what_was_erased_since_a_backup_does_not_come_back_with_it(desk: Desk) -
     home, words = ["--home", str(desk.home)], "Zanzibar zebras"
     (desk.home / "memories.db").unlink()
     assert perform([*home, "memory", "add", f"{words} are blue."]) == 0
+    for name in ("history", "spill/1.txt", "spill/2.txt"):
+        (desk.home / name).parent.mkdir(exist_ok=True)
+        (desk.home / name).write_text(f"+{words} are blue.\n+Rest.\n")
     desk.write()
     assert perform([*home, "erase", "words", words, "--yes"]) == 0
     restored = desk.restore("home", REPLACE)
-    assert any("applied again" in note for note in restored.notes)
+    assert any("was erased again" in note for note in restored.notes)
     found = [path for path in desk.home.rglob("*") if path.is_file() and words.encode() in path.read_bytes()]
     assert found == []
     assert "are blue." in (desk.home / "MEMORY.md").read_text()
+    assert (desk.home / "spill/1.txt").read_text().endswith("are blue.\n+Rest.\n")
     assert perform([*home, "doctor", "--deep"]) == 0
 
 

@@ -5,7 +5,7 @@ records hold no text: what is left of each row comes from the newer database.
 """
 
 import secrets
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import apsw
@@ -48,23 +48,25 @@ PATH = "SELECT path FROM deltas WHERE change = ? AND position = ?"
 BLANK = f"{ERASED}\n".encode()
 
 
-def carry_erasures(source: apsw.Connection, target: apsw.Connection) -> int:
-    """Erase in `target`, an older database of the same home, what was erased in `source` since. Return how
-    many erasures that were. Must be called in a transaction of the target's. If there were some, its file is
-    to be written anew afterwards, with `hone.stores.purging.purge(path, Erasure())`, and files of journal and
-    skills from the backup are to be left out: the next process publishes them from the ledger."""
+def carry_erasures(source: apsw.Connection, target: apsw.Connection) -> Sequence[Erased]:
+    """Erase in `target`, an older database of the same home, what was erased in `source` since. Return those
+    erasures. Must be called in a transaction of the target's. If there were some, its file is to be written
+    anew afterwards, with `hone.stores.purging.purge(path, Erasure())`; files of journal and skills are to be
+    removed, so that the next process publishes them from the ledger."""
     known = {name for name, *_ in fetch(target, RECORDS)}
-    fresh = [row for row in fetch(source, RECORDS) if row[0] not in known]
-    for name, at, what in fresh:
-        _apply(source, target, decode_record(what))
-        note(target, decode_record(what), at, name)
+    fresh = [
+        (name, at, decode_record(what)) for name, at, what in fetch(source, RECORDS) if name not in known
+    ]
+    for name, at, erased in fresh:
+        _apply(source, target, erased)
+        note(target, erased, at, name)
     if fresh:
         index_anew(target)
         target.execute("DELETE FROM prints")
     # No number of a message or a change is ever given again, or a record would mean another one.
     for table, last in fetch(source, SEQUENCES):
         target.execute("UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = ?", (last, table))
-    return len(fresh)
+    return [erased for _, _, erased in fresh]
 
 
 def _apply(source: apsw.Connection, target: apsw.Connection, erased: Erased) -> None:

@@ -94,6 +94,8 @@ class Erased(Struct):
     renamed: list[tuple[int, str]] = []
     """A change of each target that has another name now, and the name."""
     paths: list[tuple[int, int, str]] = []
+    holdings: list[str] = []
+    """Holdings beside the database that had it."""
 
 
 class Found(Struct, frozen=True):
@@ -350,6 +352,15 @@ def note(connection: apsw.Connection, erased: Erased, at: int, name: str = "") -
     """Record it. The change makes every process read anew what is known."""
     about = Change(MEMORY, ChangeKind.ERASE, (), Author(Actor.OWNER), confirmed=True)
     record(connection, [about], {}, moment(at))
+    _put(connection, erased, at, name)
+
+
+def begin(connection: apsw.Connection, holdings: Sequence[str], at: int) -> None:
+    """Record which holdings beside the database are erased from, before any of them is."""
+    _put(connection, Erased(holdings=[*holdings]), at)
+
+
+def _put(connection: apsw.Connection, erased: Erased, at: int, name: str = "") -> None:
     what = canonical({each: getattr(erased, each) for each in Erased.__struct_fields__})
     connection.execute(PUT, (name or secrets.token_hex(8), at, what))
 

@@ -1,44 +1,52 @@
 """Erase in a restored home what was erased in the home that it replaces: a backup may be older than that."""
 
-from contextlib import closing
+from collections.abc import Sequence
 from pathlib import Path
 
 import apsw
 
 from hone.app import Hone
-from hone.core.loading import import_object
+from hone.core.erasure import Erasure
 from hone.knowledge import places
 from hone.settings import Settings
-from hone.stores.database import Database, plainly
+from hone.stores.carrying import carry_erasures
+from hone.stores.database import Database
+from hone.stores.erasing import Erased, finish
 from hone.stores.home import FILE
+from hone.stores.purging import purge
 
-CARRY = "hone.stores.carrying:carry_erasures"
-"""Called with the database that knows the erasures and, in a transaction, with the one to apply them to."""
 TABLE = "SELECT 1 FROM sqlite_schema WHERE name = 'erasures'"
 
 
-async def apply_later_erasures(former: apsw.Connection, stage: Path) -> int:
+async def apply_later_erasures(
+    former: apsw.Connection, stage: Path, published: Sequence[Path]
+) -> Sequence[Erased]:
     """Erase in `stage`, a home that nobody uses yet, what the database of the `former` home says was erased
-    there since the backup. Returns how many erasures that were. Raises StoreError, or an error of SQLite's if
-    the former database cannot be read."""
+    there since the backup, and write the `published` files of journal and skills anew. Return those erasures.
+    Raises StoreError, or an error of SQLite's if the former database cannot be read."""
     if not former.execute(TABLE).get:
-        return 0
-    carry = import_object(CARRY)
+        return ()
+
+    def carry(target: apsw.Connection) -> Sequence[Erased]:
+        made = carry_erasures(former, target)
+        finish(target)  # the stage becomes a home when all is done
+        return made
+
     database = Database.open(stage / FILE)
     try:
-        count: int = await database.write(lambda target: carry(former, target))
+        made = await database.write(carry)
     finally:
         await database.close()
-    if count:
+    if made:
+        for path in published:
+            path.unlink()
         await _publish(stage)
-        # Closed by its last user, the database has no log, and erased pages are overwritten.
-        with plainly(stage / FILE), closing(apsw.Connection(str(stage / FILE))) as last:
-            last.execute("SELECT count(*) FROM sqlite_schema").fetchall()
-    return count
+        await purge(stage / FILE, Erasure())
+    return made
 
 
 async def _publish(stage: Path) -> None:
-    """Write the files of journal and skills anew from the ledger, which no longer has what was erased."""
+    """Write the files of journal and skills from the ledger, which no longer has what was erased."""
     async with Hone(home=stage, settings=Settings(), learning="off") as hone, hone.keeper.lock():
         for target in await hone.ledger.held_below(""):
             if not places.is_item(target):

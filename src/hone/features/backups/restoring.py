@@ -3,8 +3,8 @@
 import asyncio
 import errno
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, nullcontext
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, nullcontext, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import BinaryIO
@@ -28,10 +28,11 @@ from hone.features.backups.values import (
     choose_members,
     find_holding,
     is_database,
+    top_of,
 )
 from hone.features.backups.writing import check_database_at, check_room
 from hone.files.atomic import create_file, open_file
-from hone.stores.database import MIGRATIONS, plainly, version
+from hone.stores.database import MIGRATIONS, PATIENCE, connect, create, plainly, version
 from hone.stores.home import FILE
 
 PREFIX = ".hone-restore-"
@@ -42,7 +43,8 @@ LATEST = 2**62
 """Nanoseconds that every file system can store as a time."""
 RENUMBER = "UPDATE prints SET inode = ?, modified = ? WHERE path = ? AND inode = ? AND modified = ?"
 """A published file is known by its inode and time: the copy is as much the published file as the original."""
-AGAIN = "Other files of the backup, such as history and spill/, may still hold it: hone erase finds it there."
+PUBLISHED = "journal and skills"
+"""The holding of files that are written from the ledger."""
 UNTRUST = "DELETE FROM trusted WHERE why = 'named'"
 
 
@@ -142,21 +144,51 @@ class HomeBuilder:
                 with open_file(home / entry.name) as source, self._create(entry.name) as target:
                     target.write(source.read())
         if former and FILE in self.chosen:
-            self._erase_again(former)
+            self._erase_again(home, former)
 
-    def _erase_again(self, former: apsw.Connection) -> None:
+    def _erase_again(self, home: Path, former: apsw.Connection) -> None:
+        """Take what erasures left from the former home: rows, and the files of other holdings."""
+        published = [self._stage / path for path in self._chosen_of({PUBLISHED})]
         try:
-            count = asyncio.run(apply_later_erasures(former, self._stage))
+            made = asyncio.run(apply_later_erasures(former, self._stage, published))
         except apsw.Error as error:
             self.notes.append(
                 f"The former {FILE} cannot be read ({error}), so what was erased there since may be back."
             )
             return
-        if count:
-            said = "1 erasure was" if count == 1 else f"{count:,} erasures were"
-            self.notes.append(
-                f"{said} made since the backup and applied again to conversations and lessons. {AGAIN}"
-            )
+        if not made:
+            return
+        beside = {name for each in made for name in each.holdings} - {PUBLISHED}
+        for path in self._chosen_of(beside):
+            self._take_from(home, path)
+        if PROVENANCE in self._chosen_of(beside) and not self._with_rules:
+            self._forget_trust()
+        taken = f" Taken from the home that was replaced: {', '.join(sorted(beside))}." if beside else ""
+        self.notes.append(f"What was erased since the backup was erased again.{taken}")
+
+    def _chosen_of(self, names: Collection[str]) -> list[str]:
+        """Return the restored files of these holdings."""
+        found = ((path, find_holding(top_of(path), self._holdings)) for path in sorted(self.chosen))
+        return [path for path, holding in found if holding and holding.name in names]
+
+    def _take_from(self, home: Path, path: str) -> None:
+        """Put a file of the former home in the place of the backup's, or nothing if there is none."""
+        place = self._stage / path
+        place.unlink()
+        with suppress(FileNotFoundError), open_file(home / path) as source:
+            executable = bool(os.fstat(source.fileno()).st_mode & 0o100)
+            if is_database(path):
+                create(place)
+                with (
+                    plainly(home / path),
+                    closing(connect(home / path, PATIENCE)) as old,
+                    self._open(path) as new,
+                    new.backup("main", old, "main") as copying,
+                ):
+                    copying.step()
+            else:
+                with self._create(path, executable) as target:
+                    target.write(source.read())
 
     def _open_sink(self, member: BackupMember) -> BinaryIO | None:
         return self._create(member.path, member.executable) if member.path in self.chosen else None

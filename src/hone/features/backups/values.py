@@ -58,6 +58,12 @@ def find_holding(name: str, holdings: Iterable[Holding]) -> Holding | None:
     return next(found, None)
 
 
+def top_of(path: str) -> str:
+    """Return the name in the home that a path begins with; that of a folder ends with a slash."""
+    top, slash, _ = path.partition("/")
+    return top + slash
+
+
 def is_database(path: str) -> bool:
     """Tell whether a file is copied through SQLite, at one moment, without the files beside it. Databases of
     Hone lie in the home itself or have the name of their folder. Others, as in a skill, are any files."""
@@ -103,8 +109,7 @@ def choose_members(
     chosen: set[str] = set()
     left: dict[str, list[str]] = {}
     for member in manifest.members:
-        top, slash, _ = member.path.partition("/")
-        holding = find_holding(top + slash, holdings)
+        holding = find_holding(top_of(member.path), holdings)
         policy = holding.backup if holding else Backup.ASKED
         if policy is Backup.KEPT or (policy is Backup.ASKED and with_rules):
             chosen.add(member.path)

@@ -26,6 +26,7 @@ from hone.stores.tree import stamp
 
 T = TypeVar("T")
 PUBLISHED = ("MEMORY.md*", "USER.md*", ".MEMORY.md*", ".USER.md*", "projects/", "skills/")
+DATABASE = "database"
 NAMES = {
     "contents": "messages",
     "conversation": "messages of the conversation (all of it goes)",
@@ -56,7 +57,7 @@ class DatabaseEraser:
         if not self._path.exists():
             return ()
         found = await self.read(lambda connection: erasing.find(connection, what))
-        rows = [Occurrence("database", NAMES.get(each.table, each.table), each.count) for each in found]
+        rows = [Occurrence(DATABASE, NAMES.get(each.table, each.table), each.count) for each in found]
         return [*rows, *await self._files().find(replace(what, files=()))]
 
     async def erase(self, what: Erasure) -> Sequence[str]:
@@ -79,6 +80,12 @@ class DatabaseEraser:
         await self._reject_empty()
         await self._hone.library.listed()
         return await purge(self._path, what)
+
+    async def begin(self, holdings: Sequence[str]) -> None:
+        """Note from which other holdings it is erased, for a backup that still has it there."""
+        now = stamp(self._hone.clock.now())
+        if holdings:
+            await self._write(lambda connection: erasing.begin(connection, holdings, now))
 
     async def finish(self) -> None:
         """Note that nothing is left to do."""

@@ -11,7 +11,7 @@ from hone.core.erasure import Erasure, Scrubber
 from hone.core.holding import Eraser, Occurrence
 from hone.core.loading import import_object
 from hone.core.value import replace
-from hone.features.erasing.database import DatabaseEraser
+from hone.features.erasing.database import DATABASE, DatabaseEraser
 from hone.files.atomic import sweep
 from hone.files.erasing import below, tally
 from hone.holdings import all_holdings
@@ -68,6 +68,7 @@ class Erasing:
         """Remove it for good. The database comes after the files: what belongs to a conversation or a lesson
         can be looked up there until all else is done, so that a killed command can be repeated."""
         notes: dict[str, None] = {}
+        await self._database.begin(sorted({each.holding for each in await self.find(what)} - {DATABASE}))
         for _ in range(ROUNDS):
             for each in (*self._beside(), self._database, *self._beside()):
                 notes |= dict.fromkeys(await each.erase(what))
