@@ -122,9 +122,10 @@ class Reader:
 
     def __init__(self, home: Path, folder: Path, *, url: str = "") -> None:
         env = environment(home, HONE_MODEL="openai/scripted", OPENAI_BASE_URL=url, OPENAI_API_KEY="sk-test")
+        path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
         self._process = subprocess.Popen(
             [sys.executable, "-W", "error", "-m", "tests.faults.readonly_worker"],
-            env=env | {"PYTHONPATH": str(ROOT), "TMPDIR": str(folder)},
+            env=env | {"PYTHONPATH": path, "TMPDIR": str(folder)},
             cwd=folder,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

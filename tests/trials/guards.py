@@ -60,7 +60,7 @@ MUTATIONS = (
         "stores/database.py",
         "if self.readonly and (lasting or not self._overlay):",
         "if self.readonly and not self._overlay:",
-        "tests/faults/test_readonly.py",
+        "tests/stores/test_readonly.py",
     ),
     of(
         "permit",
