@@ -27,7 +27,13 @@ from tests.faults.power.disk import Deaf, Disk, Style, cut, leave
 from tests.faults.power.recording import TOP, Change, Rename, Resize, Sync, Tree, Write
 
 MODULE = "tests.faults.power.bench"
-FIRST = {"turn": (6, 450), "log": (6, 450), "lists": (40, 200), "journal": (14, 600), "archive": (20, 500)}
+FIRST = {
+    "turn": (6, 1_000),
+    "log": (6, 1_000),
+    "lists": (40, 200),
+    "journal": (14, 600),
+    "archive": (20, 500),
+}
 """How many cuts of each are tried in the short tier, and in the full one."""
 LATER = {
     **dict.fromkeys(("resume", "review", "approve"), 250),

@@ -32,15 +32,22 @@ def user(tmp_path: Path) -> Path:
         *(".local/share/uv/tools/ruff/pyvenv.cfg", ".local/share/uv/tools/ruff/bin/ruff", ".ssh/id_rsa"),
         *(".local/share/uv/credentials/x", ".local/share/keyrings/login", "bin/mine", "projects/x/run.py"),
         *("projects/x/secret", ".local/lib/python3.11/site-packages/x.py", ".pyenv/shims/python", ".netrc"),
-        *("venvs/old/pyvenv.cfg", "venvs/old/bin/python"),
+        *("venvs/old/pyvenv.cfg", "venvs/old/bin/python", "a venv/pyvenv.cfg", "a venv/bin/python"),
     ):
         (home / name).parent.mkdir(parents=True, exist_ok=True)
         (home / name).write_text("x")
     (home / ".local/bin/ruff").symlink_to("../share/uv/tools/ruff/bin/ruff")
     (home / ".local/bin/run").symlink_to(home / "projects/x/run.py")
-    (home / ".local/bin/script").write_text(f"#!{home}/venvs/old/bin/python\n")
+    script = f"#!{home}/venvs/old/bin/python\n" if " " not in str(home) else spaced(home / "venvs/old")
+    (home / ".local/bin/script").write_text(script)
+    (home / ".local/bin/spaced").write_text(spaced(home / "a venv"))
     (home / "work").mkdir()
     return home
+
+
+def spaced(venv: Path) -> str:
+    """A script as installers write it where the system would not find the program."""
+    return f"""#!/bin/sh\n'''exec' '{venv}/bin/python' "$0" "$@"\n' '''\nimport sys\n"""
 
 
 def look(user: Path, path: str, access: SandboxAccess | None = None, **more: str) -> HostView:
@@ -63,6 +70,7 @@ def test_programs_on_the_path_are_seen_with_what_they_need_and_nothing_else(user
         *(".cargo/bin/cargo", ".rustup/settings.toml", ".local/bin/tool", "bin/mine", ".pyenv/shims/python"),
         *(".nvm/versions/node/v20/lib/node_modules/npm/cli.js", ".local/share/uv/tools/ruff/pyvenv.cfg"),
         *("projects/x/run.py", ".local/lib/python3.11/site-packages/x.py", "venvs/old/pyvenv.cfg"),
+        "a venv/pyvenv.cfg",
     ):
         assert sees(around, user / name), name
     for name in (

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from hone.core.regex import regex
 from hone.core.sensitive import is_secret
 from hone.sandbox.spec import PATH, SYSTEM
 
@@ -48,7 +49,8 @@ TOOLCHAINS = (
     Toolchain("dotnet", "DOTNET_ROOT", ".dotnet"),
 )
 _BESIDE_PROGRAMS = ("lib", "lib64", "libexec", "share", "include")
-_SHEBANG = 256
+_SHEBANG = 512
+_EXEC = regex(r"#!/bin/sh\n'''exec' (?P<quote>['\"]?)(?P<path>/[^'\"\n]{1,400})(?P=quote) ")
 _MOST = 500
 """Programs of one folder that are looked at."""
 _DEEP, _ENTRIES = 5, 4_000
@@ -235,11 +237,14 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 
 def _interpreter(script: str) -> str:
-    """The program that the first line of a script names, as it names it."""
+    """Return the program that a script names in its first line, or right below it: installers write the name
+    there if it is too long for the system, or has a space in it."""
     try:
         with open(script, "rb") as file:
-            first = file.read(_SHEBANG).partition(b"\n")[0]
+            text = os.fsdecode(file.read(_SHEBANG))
     except OSError:
         return ""
-    words = os.fsdecode(first[2:]).split() if first.startswith(b"#!/") else []
+    if below := _EXEC.match(text):
+        return below["path"]
+    words = text.partition("\n")[0][2:].split() if text.startswith("#!/") else []
     return words[0] if words else ""
