@@ -49,6 +49,7 @@ def whole(tmp_path: Path) -> Home:
         (["Page 40: never used", "Freelist: size is 3 but should be 2"], [INDEX]),
         (["something that no SQLite has said so far"], [TEXT]),
         (["NULL value in sessions.title"], [TEXT]),
+        (["NULL value in skills.project"], [INDEX]),
     ],
 )
 def test_only_what_other_rows_vouch_for_is_called_a_lost_index(

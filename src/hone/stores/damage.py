@@ -86,7 +86,7 @@ OWNER = "SELECT rootpage FROM dbstat AS d JOIN sqlite_schema AS s ON s.name = d.
 COLUMNS = "SELECT name FROM pragma_index_xinfo(?) WHERE name IS NOT NULL"
 _BROKEN = regex(r"Tree (\d+) ")
 _INDEXED = regex(r"(?:missing from|entries in|entry in|differ from|of) index (\S+)")
-_TABLE = regex(r"FTS5 table \w+\.(\w+)|table \"(\w+)\"")
+_TABLE = regex(r"(?:FTS5 table \w+\.|table \"|value in |order for )(\w+)")
 _PLACED = regex(r"(?:of|on) page (\d+)$")
 _UNUSED = regex(r"Page \d+: never used")
 
@@ -187,7 +187,7 @@ def _subject(line: str, roots: Mapping[int, str]) -> str:
     if found := _BROKEN.match(line):
         return roots.get(int(found[1]), "")
     if found := _TABLE.search(line):
-        return str(found[1] or found[2])
+        return str(found[1])
     if _UNUSED.match(line) or line.startswith("Freelist: "):
         return SPACE
     found = _INDEXED.search(line)
