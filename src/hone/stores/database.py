@@ -31,7 +31,7 @@ PATIENCE = 10.0
 READERS = 4
 CACHE, READING = 64 * 1024, 32 * 1024
 """Kibibytes that the writer and each reader may keep in memory, if there is so much to keep."""
-TOGETHER = 8 * 1024 * 1024
+TOGETHER = 4 * 1024 * 1024
 """Bytes that all connections of a long-lived process may keep in memory together, with little to spare. The
 system keeps the files in memory anyway."""
 LOG = 4 * 1024 * 1024
