@@ -40,7 +40,7 @@ def _options(command: Command) -> Command:
     return click.option("--dry-run", is_flag=True, help="Only show what holds it.")(command)
 
 
-@click.group()
+@click.group(short_help="Erase a conversation, a lesson, a memory or words for good.")
 def erase() -> None:
     """Erase something for good, wherever Hone stores it, and prove it.
 
