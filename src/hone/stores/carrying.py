@@ -51,8 +51,9 @@ BLANK = f"{ERASED}\n".encode()
 def carry_erasures(source: apsw.Connection, target: apsw.Connection) -> int:
     """Erase in `target`, an older database of the same home, what was erased in `source` since. Return how
     many erasures that were. Must be called in a transaction of the target's. If there were some, its file is
-    to be written anew afterwards, with `hone.stores.purging.purge(path, Erasure())`, and files of journal and
-    skills from the backup are to be left out: the next process publishes them from the ledger."""
+    to be written anew afterwards, with `hone.stores.purging.purge(path, Erasure())`. What is noted about
+    published files stays, so that files of the backup that hold what was erased count as stale, if they are
+    noted by their new numbers, and are published anew."""
     known = {name for name, *_ in fetch(target, RECORDS)}
     fresh = [row for row in fetch(source, RECORDS) if row[0] not in known]
     for name, at, what in fresh:
@@ -60,7 +61,6 @@ def carry_erasures(source: apsw.Connection, target: apsw.Connection) -> int:
         note(target, decode_record(what), at, name)
     if fresh:
         index_anew(target)
-        target.execute("DELETE FROM prints")
     # No number of a message or a change is ever given again, or a record would mean another one.
     for table, last in fetch(source, SEQUENCES):
         target.execute("UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = ?", (last, table))
