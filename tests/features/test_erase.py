@@ -152,6 +152,8 @@ async def carried(root: Path) -> int:
     made = await old.write(lambda target: carry_erasures(source, target))
     assert await old.read(examine) == []
     source.close()
+    # Publishing notes the files by their new names.
+    await old.write(lambda connection: connection.execute("DELETE FROM prints"))
     await old.close()
     assert await purge(root / "old.db", Erasure()) == []
     return sum(not each.holdings for each in made)

@@ -51,8 +51,8 @@ BLANK = f"{ERASED}\n".encode()
 def carry_erasures(source: apsw.Connection, target: apsw.Connection) -> Sequence[Erased]:
     """Erase in `target`, an older database of the same home, what was erased in `source` since. Return those
     erasures. Must be called in a transaction of the target's. If there were some, its file is to be written
-    anew afterwards, with `hone.stores.purging.purge(path, Erasure())`; files of journal and skills are to be
-    removed, so that the next process publishes them from the ledger."""
+    anew afterwards, with `hone.stores.purging.purge(path, Erasure())`. What is noted about published files
+    stays, so that files of the backup that hold what was erased count as stale and are published anew."""
     known = {name for name, *_ in fetch(target, RECORDS)}
     fresh = [
         (name, at, decode_record(what)) for name, at, what in fetch(source, RECORDS) if name not in known
@@ -62,7 +62,6 @@ def carry_erasures(source: apsw.Connection, target: apsw.Connection) -> Sequence
         note(target, erased, at, name)
     if fresh:
         index_anew(target)
-        target.execute("DELETE FROM prints")
     # No number of a message or a change is ever given again, or a record would mean another one.
     for table, last in fetch(source, SEQUENCES):
         target.execute("UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = ?", (last, table))

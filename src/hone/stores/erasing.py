@@ -76,8 +76,6 @@ SPELLED = """
 CREATE VIRTUAL TABLE temp.spelled USING fts5 (text, tokenize = 'porter unicode61 remove_diacritics 2')
 """
 RECORDS = "SELECT name, at, what FROM erasures ORDER BY id"
-
-
 CONVERSATION = "conversation"
 """Stands for the messages of a session that goes as a whole."""
 

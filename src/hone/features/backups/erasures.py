@@ -18,12 +18,10 @@ from hone.stores.purging import purge
 TABLE = "SELECT 1 FROM sqlite_schema WHERE name = 'erasures'"
 
 
-async def apply_later_erasures(
-    former: apsw.Connection, stage: Path, published: Sequence[Path]
-) -> Sequence[Erased]:
+async def apply_later_erasures(former: apsw.Connection, stage: Path) -> Sequence[Erased]:
     """Erase in `stage`, a home that nobody uses yet, what the database of the `former` home says was erased
-    there since the backup, and write the `published` files of journal and skills anew. Return those erasures.
-    Raises StoreError, or an error of SQLite's if the former database cannot be read."""
+    there since the backup. Return those erasures. Raises StoreError, or an error of SQLite's if the former
+    database cannot be read."""
     if not former.execute(TABLE).get:
         return ()
 
@@ -38,15 +36,13 @@ async def apply_later_erasures(
     finally:
         await database.close()
     if made:
-        for path in published:
-            path.unlink()
         await _publish(stage)
         await purge(stage / FILE, Erasure())
     return made
 
 
 async def _publish(stage: Path) -> None:
-    """Write the files of journal and skills from the ledger, which no longer has what was erased."""
+    """Write the files of journal and skills anew from the ledger, which no longer has what was erased."""
     async with Hone(home=stage, settings=Settings(), learning="off") as hone, hone.keeper.lock():
         for target in await hone.ledger.held_below(""):
             if not places.is_item(target):

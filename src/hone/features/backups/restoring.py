@@ -148,9 +148,8 @@ class HomeBuilder:
 
     def _erase_again(self, home: Path, former: apsw.Connection) -> None:
         """Take what erasures left from the former home: rows, and the files of other holdings."""
-        published = [self._stage / path for path in self._chosen_of({PUBLISHED})]
         try:
-            made = asyncio.run(apply_later_erasures(former, self._stage, published))
+            made = asyncio.run(apply_later_erasures(former, self._stage))
         except apsw.Error as error:
             self.notes.append(
                 f"The former {FILE} cannot be read ({error}), so what was erased there since may be back."

@@ -40,7 +40,7 @@ def _options(command: Command) -> Command:
     return click.option("--dry-run", is_flag=True, help="Only show what holds it.")(command)
 
 
-@click.group()
+@click.group(short_help="Erase a conversation, a lesson, a memory or words for good.")
 def erase() -> None:
     """Erase something for good, wherever Hone stores it, and prove it.
 
@@ -133,7 +133,7 @@ async def _with_lessons(hone: Hone, what: Erasure) -> Erasure:
 
 def _erase(options: Options, plan: Callable[[Hone], Awaitable[Erasure]], *, dry_run: bool, yes: bool) -> int:
     """Finish what was cut off, show what holds it, ask, erase and prove. Return the exit code."""
-    if with_home(options, _resume):
+    if not dry_run and with_home(options, _resume):
         click.echo("An erase was cut off before. Its files are done now; repeat it to prove that.")
     what = with_home(options, plan)
     found = with_home(options, lambda hone: Erasing(hone).find(what))

@@ -75,14 +75,19 @@ class Erasing:
             sweep(self._hone.home)
             if not await self.find(what):
                 break
-        said = [each for each in what.probes if await self._database.find(Erasure(words=(each,)))]
-        if said:
+        probes = await self._own(what.probes)
+        if len(probes) < len(what.probes):
             notes[ELSEWHERE] = None
-        left = tuple(each for each in what.probes if each not in said)
-        proof = await self.prove(replace(what, words=(*what.words, *left)))
+        proof = await self.prove(replace(what, words=(*what.words, *probes)))
         if not proof.left:
             await self._database.finish()
         return ErasureOutcome(proof, tuple(notes))
+
+    async def _own(self, probes: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the sentences that nothing else holds: those must be nowhere."""
+        if not probes or not await self.find(Erasure(words=probes)):
+            return probes
+        return tuple([each for each in probes if not await self.find(Erasure(words=(each,)))])
 
     async def is_cut_off(self) -> bool:
         """Tell whether a killed process left an erasure in the middle."""
