@@ -187,7 +187,7 @@ def test_below_the_runtime_only_the_disk_writes_files() -> None:
         if f"{owner}.{name}" in WRITING or name in PATHS
     }
     assert found == {
-        *("files/tree.py", "files/atomic.py", "files/moving.py", "files/opening.py", "files/locks.py"),
+        *("files/tree.py", "files/atomic.py", "files/moving.py", "files/opening.py"),
         "files/erasing.py",
     }
 
