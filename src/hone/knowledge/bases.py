@@ -132,11 +132,11 @@ def choose(versions: Sequence[Version], saved: str, split: Split, *, unread: boo
     newest, pieces = versions[0], _pieces(saved, split)
     if not pieces:
         return newest
-    if not unread and set(pieces) <= set(_pieces(newest.text, split)):
-        for newer, version in pairwise(versions):
-            if _pieces(version.text, split) == pieces and not version.resaved:
-                return newer
-    return _find_traced(versions, saved, split)
+    found = _find_traced(versions, saved, split)
+    if unread or found.resaved or _pieces(found.text, split) != pieces:
+        return found
+    is_shorter = set(pieces) <= set(_pieces(newest.text, split))
+    return versions[max(versions.index(found) - 1, 0)] if is_shorter else found
 
 
 def _find_traced(versions: Sequence[Version], saved: str, split: Split) -> Version:
