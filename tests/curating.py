@@ -80,11 +80,11 @@ class Care:
         for path, data in (files or {}).items():
             await self.keeper.edit_skill(name, folder.WriteFile(path, data), OWNER)
 
-    async def holdings(self) -> Mapping[str, Files]:
+    async def held(self) -> Mapping[str, Files]:
         """What every skill holds, by name."""
         ledger = self.keeper.ledger
         found = {}
-        for target, holding in (await ledger.holdings(SKILL)).items():
+        for target, holding in (await ledger.held_below(SKILL)).items():
             contents = await ledger.contents(set(holding.values()))
             found[target.removeprefix(SKILL)] = {path: contents[each] for path, each in holding.items()}
         return found

@@ -16,7 +16,7 @@ from hone.core.agent import Agent
 from hone.core.clock import Clock
 from hone.core.errors import ModelError, StoreError, Unusable
 from hone.core.events import CallEnded, CallStarted, Emit, Notice, Spent
-from hone.core.messages import Message, ToolCall, answer, assistant, sound, user
+from hone.core.messages import Message, Role, ToolCall, answer, assistant, sound, user
 from hone.core.model import Finish, Remark, Reply, Restart, TextBuffer, TextPiece, Usage
 from hone.core.normalize import normalize
 from hone.core.permissions import NoPermissions, Permissions
@@ -232,7 +232,8 @@ class Record:
         self.partial = TextBuffer()
         self.results: dict[str, Said] = {}
         self.tainted = self.doubtful = is_tainted(transcript, agent.toolbox)
-        self.call_ids = {call.id for message in transcript for call in message.calls}
+        replies = (message for message in transcript if message.role is Role.ASSISTANT)
+        self.call_ids = {call.id for message in replies for call in message.calls}
 
     @property
     def agent_trust(self) -> Trust:

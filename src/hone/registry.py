@@ -66,7 +66,7 @@ FEATURES = (
         {"rewind": ("hone.features.checkpoints.commands:rewind", "Take back what tools did to your files.")},
         operations="hone.features.checkpoints.operations",
         part="hone.features.checkpoints.part:CheckpointsPart",
-        hooks=("observer", "tend", "leftovers", "checks", "close"),
+        hooks=("observer", "tend", "leftovers", "checks", "holdings", "close"),
         slash={
             "rewind": (
                 "hone.features.checkpoints.slash:rewind",
@@ -100,7 +100,7 @@ FEATURES = (
             )
         },
         part="hone.features.backends.part:MemoryPart",
-        hooks=("ready", "tools", "review_tools", "remind", "attend", "notify", "finish", "close"),
+        hooks=("ready", "tools", "review_tools", "remind", "attend", "notify", "finish", "holdings", "close"),
     ),
     Feature(
         "templates",
@@ -112,7 +112,7 @@ FEATURES = (
             )
         },
         part="hone.features.templates.part:TemplatesPart",
-        hooks=("seed", "resumed", "leftovers", "checks"),
+        hooks=("seed", "resumed", "leftovers", "checks", "holdings"),
     ),
     Feature(
         "curator",
@@ -124,14 +124,14 @@ FEATURES = (
             )
         },
         part="hone.features.curator.part:CuratorPart",
-        hooks=("tend", "count_stale"),
+        hooks=("tend", "count_stale", "holdings"),
     ),
     Feature(
         "experiments",
         "skills",
         {"experiment": ("hone.features.experiments.commands:experiment", "Measure whether a lesson helps.")},
         part="hone.features.experiments.part:ExperimentsPart",
-        hooks=("findings", "leftovers"),
+        hooks=("findings", "leftovers", "holdings"),
     ),
     Feature(
         "local_models",
@@ -143,7 +143,7 @@ FEATURES = (
             )
         },
         part="hone.features.local_models.part:LocalModelsPart",
-        hooks=("models", "close"),
+        hooks=("models", "holdings", "close"),
         providers=("local",),
     ),
 )

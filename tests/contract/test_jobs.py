@@ -71,7 +71,7 @@ async def view(stores: Stores) -> tuple[Any, ...]:
         await stores.jobs.waiting(),
         [await stores.jobs.counters(each) for each in sessions],
         await stores.ledger.entries(),
-        await stores.ledger.holdings(""),
+        await stores.ledger.held_below(""),
     )
 
 
@@ -171,7 +171,7 @@ async def test_what_cannot_be_recorded_leaves_the_job_queued_and_nothing_recorde
         await stores.jobs.complete(job.id, changes, contents, 0.9, LATER)
     assert await view(stores) == before
     (made,) = await stores.jobs.complete(job.id, [note(ONE, TWO)], {}, 0.9, LATER)
-    assert (made.id, await stores.ledger.holding(MEMORY)) == (2, {"MEMORY.md": TWO})
+    assert (made.id, await stores.ledger.held(MEMORY)) == (2, {"MEMORY.md": TWO})
 
 
 async def test_of_many_that_complete_a_job_at_once_one_does_and_the_others_are_told(stores: Stores) -> None:
@@ -348,7 +348,7 @@ async def made(deed: Deed, known: Stores) -> Callable[[Stores], Any]:
     length = len(await known.jobs.jobs())
     id = JobId(length + 1 if deed.wrong and deed.kind != "complete" else length - deed.pick % length)
     now = (await known.sessions.load(name)).transcript if name in there else said("x")
-    held = (await known.ledger.holding(MEMORY)).get("MEMORY.md")
+    held = (await known.ledger.held(MEMORY)).get("MEMORY.md")
     match deed.kind:
         case "start":
             return lambda stores: begin(stores.sessions, name if deed.turns == 0 else free[0], "x", "y")

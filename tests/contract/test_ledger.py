@@ -78,7 +78,7 @@ async def view(ledger: Ledger) -> tuple[Any, ...]:
         await ledger.entries(),
         await ledger.pending(),
         await ledger.latest(),
-        await ledger.holdings(""),
+        await ledger.held_below(""),
     )
 
 
@@ -113,7 +113,7 @@ async def test_a_change_about_none_that_is_there_is_a_conflict(ledger: Ledger, a
     for standing in ChangeState:
         with pytest.raises(Conflict):
             await put(ledger, replace(change(A, B), about=ChangeId(about), standing=standing))
-    assert (await ledger.latest(), await ledger.holding(MEMORY)) == (1, {FILE: A})
+    assert (await ledger.latest(), await ledger.held(MEMORY)) == (1, {FILE: A})
 
 
 async def test_what_waits_is_settled_once_and_who_comes_late_is_told(ledger: Ledger) -> None:
@@ -124,7 +124,7 @@ async def test_what_waits_is_settled_once_and_who_comes_late_is_told(ledger: Led
             await put(ledger, late)
     with pytest.raises(Conflict):
         await put(ledger, verdict(other), verdict(other))
-    assert await ledger.holding(MEMORY) == {FILE: A}
+    assert await ledger.held(MEMORY) == {FILE: A}
     assert [(each.id, each.settled) for each in await ledger.entries()] == [(3, None), (2, None), (1, 3)]
     assert await ledger.pending() == (other,)
 
@@ -178,7 +178,7 @@ async def test_a_content_that_is_not_there_is_missing(ledger: Ledger, name: str)
 
 async def test_an_empty_ledger_answers_with_nothing(ledger: Ledger) -> None:
     assert await view(ledger) == ((), (), 0, {})
-    assert (await ledger.record([], {}, NOW), await ledger.holding(MEMORY)) == ((), {})
+    assert (await ledger.record([], {}, NOW), await ledger.held(MEMORY)) == ((), {})
     assert (await ledger.published_files([MEMORY]), await ledger.latest()) == ({}, 0)
 
 
@@ -234,7 +234,7 @@ async def test_broken_letters_are_replaced_and_found_again(ledger: Ledger) -> No
     (made,) = await put(ledger, change(None, A, target=odd, path="\udcff", author=author))
     assert made.change.author.reason == "\ufffd" * 3
     assert await ledger.entry(made.id) == made
-    assert await ledger.holding(odd) == {"\ufffd" * 3: A}
+    assert await ledger.held(odd) == {"\ufffd" * 3: A}
     assert await ledger.entries(ChangeQuery(target=odd, session="\ud800")) == (made,)
 
 
@@ -252,13 +252,13 @@ async def test_active_changes_make_what_is_held_and_what_waits_does_not(ledger: 
         waits(A, D),
         waits(None, D, target=skill("three")),
     )
-    assert await ledger.holding(one) == {"SKILL.md": C, "references/x.md": B}
-    assert (await ledger.holding(two), await ledger.holding(skill("three"))) == ({}, {})
+    assert await ledger.held(one) == {"SKILL.md": C, "references/x.md": B}
+    assert (await ledger.held(two), await ledger.held(skill("three"))) == ({}, {})
     held = {one: {"SKILL.md": C, "references/x.md": B}, here: {FILE: D}, MEMORY: {FILE: A}}
-    assert await ledger.holdings("") == held
-    assert await ledger.holdings("skill:") == {one: held[one]}
-    assert await ledger.holdings("mem") == {MEMORY: held[MEMORY]}
-    assert await ledger.holdings("skill:one-and-a-half") == {}
+    assert await ledger.held_below("") == held
+    assert await ledger.held_below("skill:") == {one: held[one]}
+    assert await ledger.held_below("mem") == {MEMORY: held[MEMORY]}
+    assert await ledger.held_below("skill:one-and-a-half") == {}
 
 
 async def test_a_beginning_means_itself_and_no_pattern(ledger: Ledger) -> None:
@@ -280,7 +280,7 @@ async def test_a_beginning_means_itself_and_no_pattern(ledger: Ledger) -> None:
     await ledger.mark_published({(Target(name), FILE): PublishedFile(A, 1, 1) for name in names})
     for text in [*names, "", "%", "a\U0010ffff\U0010ffff", "c", "\udcff"]:
         expected = {name for name in names if name.startswith(text)}
-        assert set(await ledger.holdings(text)) == expected, ascii(text)
+        assert set(await ledger.held_below(text)) == expected, ascii(text)
         assert {target for target, _ in await ledger.published_files([Target(text)])} == {text} & set(names)
 
 
@@ -328,7 +328,7 @@ async def test_the_latest_active_change_about_another_settles_it(ledger: Ledger)
     await put(ledger, verdict(made, Delta(FILE, None, A), kind=ChangeKind.UNDO))
     assert ((await ledger.entry(made.id)).settled, (await ledger.entry(waiting.id)).settled) == (7, 6)
     assert [each.id for each in await ledger.pending()] == [3, 4]
-    assert await ledger.holding(MEMORY) == {FILE: A}
+    assert await ledger.held(MEMORY) == {FILE: A}
 
 
 async def test_a_change_may_be_about_one_of_the_same_call(ledger: Ledger) -> None:
@@ -360,7 +360,7 @@ async def test_prints_are_noted_replaced_and_taken_away(ledger: Ledger) -> None:
     }
     assert await ledger.published_files([one]) == {(one, "SKILL.md"): large}
     assert (await ledger.published_files([]), await ledger.published_files([Target("skill:")])) == ({}, {})
-    assert await ledger.holdings("") == {}
+    assert await ledger.held_below("") == {}
 
 
 async def test_of_many_records_at_once_one_wins_and_the_others_are_told(ledger: Ledger) -> None:
@@ -369,7 +369,7 @@ async def test_of_many_records_at_once_one_wins_and_the_others_are_told(ledger: 
     results = await asyncio.gather(*rivals, return_exceptions=True)
     assert [type(each) for each in results].count(Conflict) == 20
     winner = next(each for each in results if not isinstance(each, BaseException))
-    assert await ledger.holding(MEMORY) == {FILE: winner[0].change.deltas[0].after}
+    assert await ledger.held(MEMORY) == {FILE: winner[0].change.deltas[0].after}
     assert await ledger.latest() == 2
 
 
@@ -447,7 +447,7 @@ async def agree(folder: Path, batches: Sequence[Sequence[Step]]) -> None:
         for ledger in (reference, *others):
             await ledger.record([], BODIES, NOW)
         for batch in batches:
-            held = {target: dict(each) for target, each in (await reference.holdings("")).items()}
+            held = {target: dict(each) for target, each in (await reference.held_below("")).items()}
             changes = drawn(batch, held, await reference.latest())
             expected = await outcome(reference, changes)
             event(f"{expected[0] if expected and isinstance(expected[0], str) else 'recorded'}")

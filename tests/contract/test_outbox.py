@@ -151,7 +151,7 @@ async def done(stores: Stores, act: str, which: int, number: int) -> object:
     ledger, outbox, id = stores.ledger, stores.outbox, ChangeId(which)
     match act:
         case "add":
-            held = (await ledger.holding(MEMORY)).get("MEMORY.md")
+            held = (await ledger.held(MEMORY)).get("MEMORY.md")
             made: Change = change(held, B if held == A else A)
             await put(ledger, made)
         case "wait":

@@ -49,7 +49,7 @@ class Library:
 
     async def write(self, name: str, files: Mapping[str, str | None]) -> None:
         """Makes the skill hold these; None: it holds it no more."""
-        held = await self.ledger.holding(skill(name))
+        held = await self.ledger.held(skill(name))
         bodies = {path: None if text is None else sound(text).encode() for path, text in files.items()}
         deltas = tuple(
             Delta(path, held.get(path), None if body is None else digest(body))

@@ -57,9 +57,9 @@ async def done(it: Care, **options: Any) -> tuple[Entry, ...]:
 async def test_a_plan_is_made_in_one_group_and_keeps_every_byte_of_its_sources(home: Path) -> None:
     async with care(home, answering(PLAN)) as it:
         await two(it)
-        before = await it.holdings()
+        before = await it.held()
         entries = await done(it)
-        after = await it.holdings()
+        after = await it.held()
         assert [(each.change.target, each.change.kind) for each in entries] == [
             (skill("trip-planning"), "merge"),
             (skill("night-trains"), "archive"),
@@ -74,30 +74,30 @@ async def test_a_plan_is_made_in_one_group_and_keeps_every_byte_of_its_sources(h
         assert b"(references/merged/night-trains.md)" in merged[DOCUMENT]
         assert after["night-trains"] == {**before["night-trains"], ARCHIVED: b"1"}
         await it.keeper.undo(entries[1].id)
-        assert await it.holdings() == before
+        assert await it.held() == before
 
 
 async def test_what_the_model_wants_waits_for_the_owner_unless_merging_is_set_free(home: Path) -> None:
     async with care(home, answering(PLAN), ASK) as it:
         await two(it)
-        before = await it.holdings()
+        before = await it.held()
         entries = await done(it)
         assert {each.change.standing for each in entries} == {ChangeState.PENDING}
-        assert await it.holdings() == before
+        assert await it.held() == before
         assert (await it.curator.preview()).thought.advice.skipped == WAITS
         approved = await it.keeper.approve(entries[0].id)
-        assert ARCHIVED in (await it.holdings())["night-trains"]
+        assert ARCHIVED in (await it.held())["night-trains"]
         await it.keeper.undo(approved.id)
-        assert await it.holdings() == before
+        assert await it.held() == before
 
 
 async def test_a_plan_that_was_rejected_is_gone_as_a_whole(home: Path) -> None:
     async with care(home, answering(PLAN), ASK) as it:
         await two(it)
-        before, entries = await it.holdings(), await done(it)
+        before, entries = await it.held(), await done(it)
         await it.keeper.reject(entries[1].id)
         assert await it.keeper.ledger.pending() == ()
-        assert await it.holdings() == before
+        assert await it.held() == before
 
 
 @pytest.mark.parametrize("changed", ["trip-planning", "night-trains"])
@@ -107,11 +107,11 @@ async def test_a_skill_that_changed_while_a_plan_waited_refuses_all_of_it(home: 
         await two(it)
         entries = await done(it)
         await it.keeper.edit_skill(changed, WriteFile("references/new.md", b"x"), OWNER)
-        before = await it.holdings()
+        before = await it.held()
         for entry in entries:
             with pytest.raises(Exception, match="has changed since"):
                 await it.keeper.approve(entry.id)
-        assert await it.holdings() == before
+        assert await it.held() == before
 
 
 async def test_a_skill_that_changes_while_the_model_thinks_refuses_all_of_it(home: Path) -> None:
@@ -119,10 +119,10 @@ async def test_a_skill_that_changes_while_the_model_thinks_refuses_all_of_it(hom
         await two(it)
         thought = await it.curator._think("by hand", (), again=False)
         await it.keeper.edit_skill("night-trains", Pin(), OWNER)
-        before = await it.holdings()
+        before = await it.held()
         round, entries = await it.curator._close(thought, UNNUMBERED)
         assert "night-trains has changed meanwhile" in round.error
-        assert (entries, await it.holdings()) == ((), before)
+        assert (entries, await it.held()) == ((), before)
 
 
 async def test_what_nobody_used_is_put_away_and_comes_back_when_somebody_does(home: Path) -> None:
@@ -142,7 +142,7 @@ async def test_what_nobody_used_is_put_away_and_comes_back_when_somebody_does(ho
         assert await done(it) == ()
         assert not await it.keeper.wake("trip-planning")
         assert await it.keeper.wake("night-trains")
-        assert ARCHIVED not in (await it.holdings())["night-trains"]
+        assert ARCHIVED not in (await it.held())["night-trains"]
         await it.keeper.edit_skill("night-trains", Archive(), OWNER)
         assert not await it.keeper.wake("night-trains")  # what the owner put away stays away
 
@@ -162,7 +162,7 @@ async def test_a_use_by_the_agent_brings_back_what_aged_and_a_reviewers_look_doe
         for origin in (Origin.REVIEW, Origin.CURATOR):
             assert "is archived" in await see(origin)
         assert "Book early." in await see(Origin.USER)
-        assert ARCHIVED not in (await it.holdings())["night-trains"]
+        assert ARCHIVED not in (await it.held())["night-trains"]
         assert "Pack the bag." in await it.library.use(["trip-planning"], SessionId("s"))
         await it.keeper.edit_skill("night-trains", Archive(), OWNER)
         assert "is archived" in await see(Origin.USER)
@@ -192,7 +192,7 @@ async def test_ageing_can_be_asked_for_and_asks_once(home: Path) -> None:
         assert [each.change.standing for each in entries] == [ChangeState.PENDING] * 2
         assert await done(it) == ()
         await it.keeper.approve(entries[0].id)
-        assert all(ARCHIVED in files for files in (await it.holdings()).values())
+        assert all(ARCHIVED in files for files in (await it.held()).values())
         assert await it.keeper.wake("night-trains")
 
 
@@ -205,9 +205,9 @@ async def test_what_is_switched_off_asks_no_model_and_changes_nothing(
         await two(it)
         if actor is LearningMode.OFF:
             await it.live(daily(120, NOON.date()))
-        before = await it.holdings()
+        before = await it.held()
         assert await done(it) == ()
-        assert (it.model.calls, await it.holdings()) == ([], before)
+        assert (it.model.calls, await it.held()) == ([], before)
         assert OFF in (await it.curator.preview()).thought.advice.skipped
 
 
@@ -345,10 +345,10 @@ async def test_somebody_else_who_is_at_it_is_left_alone(home: Path) -> None:
 async def test_a_dry_run_says_what_a_round_would_do_and_changes_nothing(home: Path) -> None:
     async with care(home, answering(PLAN)) as it:
         await two(it)
-        before = await it.holdings()
+        before = await it.held()
         preview = await it.curator.preview()
         assert [each.change.kind for each in preview.entries] == ["merge", "archive"]
-        assert (await it.holdings(), await it.keeper.ledger.latest()) == (before, 4)
+        assert (await it.held(), await it.keeper.ledger.latest()) == (before, 4)
         assert not list((home / "curator").glob("*")) if (home / "curator").exists() else True
         entries = await done(it)
         assert [each.change.deltas for each in entries] == [each.change.deltas for each in preview.entries]
@@ -371,7 +371,7 @@ async def test_in_a_dry_run_as_in_a_live_one_every_tool_that_writes_is_denied(ho
 
     async with care(home, obedient) as it:  # type: ignore[arg-type]
         await two(it)
-        before = await it.holdings()
+        before = await it.held()
         if dry:
             await it.curator.preview()
         else:
@@ -379,7 +379,7 @@ async def test_in_a_dry_run_as_in_a_live_one_every_tool_that_writes_is_denied(ho
         said = [node.message.result for node in it.model.calls[-1][1].nodes if node.message.result]
         assert [result.failed for result in said] == [True, True, True, False, True]
         assert "skill_manage is not permitted here. Allowed here: skill_view, skills_list." in said[0].text
-        assert (await it.holdings(), await it.keeper.ledger.latest()) == (before, 4)
+        assert (await it.held(), await it.keeper.ledger.latest()) == (before, 4)
 
 
 OWN = ("trip-planning", "night-trains", "slow-queries", "ferry-tables")
@@ -511,7 +511,7 @@ async def test_of_200_lying_plans_none_is_applied(home: Path, tier: Tier, figure
 
     async with care(home, liar) as it:
         await furnished(it)
-        before, latest = await it.holdings(), await it.keeper.ledger.latest()
+        before, latest = await it.held(), await it.keeper.ledger.latest()
         for number in range(200):
             kind = kinds[number % len(kinds)]
             script.append(LIES[kind](pick))
@@ -521,7 +521,7 @@ async def test_of_200_lying_plans_none_is_applied(home: Path, tier: Tier, figure
             tried += 1
             applied += bool(found[1])
             assert found[0].error, kind
-            assert (await it.holdings(), await it.keeper.ledger.latest()) == (before, latest), kind
+            assert (await it.held(), await it.keeper.ledger.latest()) == (before, latest), kind
     figures(f"{tried} lying plans in {len(kinds)} ways tried, {applied} applied")
     assert applied == 0
 

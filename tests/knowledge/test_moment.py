@@ -14,7 +14,7 @@ import pytest
 
 from hone.core.clock import ManualClock
 from hone.core.ids import SessionId
-from hone.core.ledger import MEMORY, USER, Holding, Target
+from hone.core.ledger import MEMORY, USER, Held, Target
 from hone.core.skill import SkillOrigin
 from hone.core.waiting import SingleFlight
 from hone.files.tree import FileTree
@@ -43,9 +43,9 @@ class Counted(SqliteLedger):
         super().__init__(database)
         self.reads = 0
 
-    async def holding(self, target: Target) -> Holding:
+    async def held(self, target: Target) -> Held:
         self.reads += 1
-        return await super().holding(target)
+        return await super().held(target)
 
 
 @asynccontextmanager

@@ -167,7 +167,7 @@ async def meet(path: Path, steps: Sequence[Deed], others: Sequence[Deed]) -> Non
         assert isinstance(ledger, SqliteLedger)
         assert not await ledger.unsound()
         for target, files in zip(TARGETS, await held(keeper), strict=True):
-            assert await ledger.holding(target) == {name: digest(data) for name, data in files.items()}
+            assert await ledger.held(target) == {name: digest(data) for name, data in files.items()}
 
 
 @settings(max_examples=settings().max_examples // 4)  # each one opens a database
@@ -214,8 +214,8 @@ async def test_what_is_recorded_there_is_recorded_whole_or_not_at_all() -> None:
     bad = Change(USER, ChangeKind.ADD, (Delta("USER.md", one, None),), REVIEW)
     with pytest.raises(Conflict):
         await staged.record([good, bad], {one: b"one"}, NOON)
-    assert (staged.changes, await staged.holding(MEMORY)) == ([], {})
+    assert (staged.changes, await staged.held(MEMORY)) == ([], {})
     with pytest.raises(Missing):
         await staged.contents([one])
     (entry,) = await staged.record([good], {one: b"one"}, NOON)
-    assert (entry.id, await staged.holding(MEMORY)) == (START, {"MEMORY.md": one})
+    assert (entry.id, await staged.held(MEMORY)) == (START, {"MEMORY.md": one})

@@ -158,27 +158,27 @@ async def lived(world: World, home: Path) -> None:
             it.clock.advance(jump)
             assert await it.curator.ages() == ages  # a clock that jumps ages nothing
         it.clock.advance(-sum(world.jumps))
-        before = await it.holdings()
+        before = await it.held()
         protected = {name for name, each in world.library.items() if each.kind != "agent"}
 
         preview = await it.curator.preview()
-        assert await it.holdings() == before
+        assert await it.held() == before
         round, entries = await worked(it)
         assert [each.change.deltas for each in entries] == [each.change.deltas for each in preview.entries]
         event(
             f"{len({each.change.group for each in entries})} groups, {'refused' if round.error else 'fine'}"
         )
-        after = await it.holdings()
+        after = await it.held()
         active = [each for each in entries if each.change.standing is ChangeState.ACTIVE]
         assert {name: after[name] for name in protected} == {name: before[name] for name in protected}
         assert not {each.change.target for each in entries} & {skill(name) for name in protected}
         kept(before, after, active, world.plan)
 
         assert (await worked(it))[1] == ()  # twice is once
-        assert await it.holdings() == after
+        assert await it.held() == after
         for group in dict.fromkeys(each.change.group for each in active):
             await it.keeper.undo(next(each.id for each in active if each.change.group == group))
-        assert await it.holdings() == before  # and back again
+        assert await it.held() == before  # and back again
 
 
 async def worked(it: Care) -> tuple[CuratorRun, tuple[Entry, ...]]:

@@ -15,7 +15,7 @@ from hone.core.ledger import (
     ChangeQuery,
     ChangeState,
     Entry,
-    Holding,
+    Held,
     PublishedFile,
     Target,
 )
@@ -95,10 +95,10 @@ class InMemoryLedger:
     async def latest(self) -> ChangeId:
         return ChangeId(len(self._entries))
 
-    async def holding(self, target: Target) -> Holding:
+    async def held(self, target: Target) -> Held:
         return dict(self._held.get(Target(sound(target)), {}))
 
-    async def holdings(self, beginning: str) -> Mapping[Target, Holding]:
+    async def held_below(self, beginning: str) -> Mapping[Target, Held]:
         return {
             target: dict(holding)
             for target, holding in self._held.items()
@@ -143,7 +143,7 @@ class InMemorySkillCatalog:
         self._cards = {name: card for name, card in {**self._cards, **summaries}.items() if name in held}
 
     async def listed(self, *, archived: bool = False) -> Sequence[ListedSkill]:
-        held = sorted((await self._ledger.holdings(SKILL)).items())
+        held = sorted((await self._ledger.held_below(SKILL)).items())
         lines = [
             await self._line(target.removeprefix(SKILL), holding)
             for target, holding in held
@@ -216,7 +216,7 @@ class InMemorySkillCatalog:
         )
 
     async def names(self) -> Mapping[str, bool]:
-        held = await self._ledger.holdings(SKILL)
+        held = await self._ledger.held_below(SKILL)
         return {
             target.removeprefix(SKILL): ARCHIVED in holding
             for target, holding in held.items()
@@ -230,10 +230,10 @@ class InMemorySkillCatalog:
         return dict(self._tallies)
 
     async def _documents(self) -> set[str]:
-        held = await self._ledger.holdings(SKILL)
+        held = await self._ledger.held_below(SKILL)
         return {holding[DOCUMENT] for holding in held.values() if DOCUMENT in holding}
 
-    async def _line(self, name: str, holding: Holding) -> ListedSkill:
+    async def _line(self, name: str, holding: Held) -> ListedSkill:
         facts = {path: holding[path] for path in (ORIGIN, PROJECT) if path in holding}
         bodies = await self._ledger.contents(facts.values())
         return ListedSkill(

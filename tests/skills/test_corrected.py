@@ -205,4 +205,4 @@ async def test_the_owner_may_call_a_skill_anything(home: Path) -> None:
             await it.hone.keeper.edit_skill("docker", Create(text, SkillOrigin.AGENT), OWNER)
         await it.hone.keeper.edit_skill("docker", Create(text, SkillOrigin.USER), OWNER)
         await it.hone.keeper.edit_skill("docker", Rewrite(text.replace("Steps", "More steps")), OWNER)
-        assert skill("docker") in await it.hone.ledger.holdings("skill:")
+        assert skill("docker") in await it.hone.ledger.held_below("skill:")

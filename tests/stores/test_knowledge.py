@@ -62,7 +62,7 @@ def ask(path: Path) -> tuple[list[Entry], list[str], list[str]]:
 
     async def asked(ledger: SqliteLedger) -> tuple[list[Entry], list[str], list[str]]:
         entries = list(reversed(await ledger.entries()))
-        held = (await ledger.holding(MEMORY)).get("MEMORY.md")
+        held = (await ledger.held(MEMORY)).get("MEMORY.md")
         text = (await ledger.contents([held]))[held] if held else b""
         return entries, text.decode().splitlines(), list(await ledger.unsound())
 
@@ -141,7 +141,7 @@ async def test_a_record_and_what_else_is_in_its_transaction_happen_together_or_n
     for work, error in ((finish, Conflict), (fail, Conflict)):
         with pytest.raises(error):
             await database.write(work)
-    assert (await database.read(done), await ledger.latest(), await ledger.holdings("skill:")) == (1, 1, {})
+    assert (await database.read(done), await ledger.latest(), await ledger.held_below("skill:")) == (1, 1, {})
     assert await ledger.unsound() == []
     await database.close()
 

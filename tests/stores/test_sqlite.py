@@ -338,7 +338,7 @@ async def learned(database: Database) -> Answers:
         "of a target": lambda: ledger.entries(ChangeQuery(target=skill("s3"))),
         "of a session": lambda: ledger.entries(ChangeQuery(session="s2")),
         "pending": ledger.pending,
-        "holdings": lambda: ledger.holdings(""),
+        "held_below": lambda: ledger.held_below(""),
         "contents": lambda: ledger.contents([digest(body) for body in BODIES]),
         "prints": lambda: ledger.published_files([skill(f"s{number}") for number in range(6)]),
         "listed": shelf.listed,

@@ -79,7 +79,7 @@ async def learn(path: Path, name: str, count: int) -> None:
     for number in range(count):
         line = f"{name} {number}"
         while True:
-            held = (await ledger.holding(MEMORY)).get("MEMORY.md")
+            held = (await ledger.held(MEMORY)).get("MEMORY.md")
             text = (await ledger.contents([held]))[held] if held else b""
             longer = text + f"{line}\n".encode()
             delta = Delta("MEMORY.md", held, digest(longer))
@@ -119,7 +119,7 @@ async def finish(path: Path, session: SessionId, count: int) -> None:
     jobs, ledger = SqliteJobs(database), SqliteLedger(database)
     for number in range(count):
         job = await jobs.enqueue(session, 1, frozenset({"memory"}), "by hand", NOW)
-        held = (await ledger.holding(MEMORY)).get("MEMORY.md")
+        held = (await ledger.held(MEMORY)).get("MEMORY.md")
         body = f"{session} {number} {held}".encode()
         change = Change(
             MEMORY, ChangeKind.ADD, (Delta("MEMORY.md", held, digest(body)),), Author(Actor.REVIEW)

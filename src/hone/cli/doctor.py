@@ -88,7 +88,7 @@ async def _stored(hone: Hone) -> AsyncIterator[tuple[bool, str]]:
     yield True, "database: every message, change and row is what was written"
     # What is printed from the ledger, and what is kept beside it.
     keeper, same, edited = hone.keeper, 0, 0
-    for target in await keeper.ledger.holdings(""):
+    for target in await keeper.ledger.held_below(""):
         if places.is_item(target):
             continue  # it has no file
         try:

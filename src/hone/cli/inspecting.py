@@ -14,7 +14,7 @@ from hone.core.messages import digest
 from hone.core.skill import ARCHIVED, DOCUMENT, SkillOrigin
 from hone.files.tree import FileKind, FileTree
 from hone.knowledge import places
-from hone.knowledge.folding import Files, fold, load_holding
+from hone.knowledge.folding import Files, fold, load_held
 from hone.knowledge.keeper import Keeper
 from hone.knowledge.library import Library
 from hone.knowledge.skills import bundled
@@ -60,8 +60,8 @@ async def _strangers(disk: FileTree, name: str, files: Files) -> list[str]:
 
 async def names(keeper: Keeper, disk: FileTree) -> tuple[Sequence[str], Sequence[str]]:
     """Of all skills that are known or lie there, and what else lies where skills should."""
-    holdings = await keeper.ledger.holdings(SKILL)
-    known = {places.name_of(target): ARCHIVED in holding for target, holding in holdings.items()}
+    known_skills = await keeper.ledger.held_below(SKILL)
+    known = {places.name_of(target): ARCHIVED in held for target, held in known_skills.items()}
     lying = await asyncio.to_thread(disk.listing, places.SKILLS, depth=1, most=MANY)
     stored = await asyncio.to_thread(disk.listing, places.ARCHIVE, depth=1, most=MANY)
     found, problems = set(known), []
@@ -92,15 +92,15 @@ async def states(library: Library, name: str, change: int | None) -> tuple[Files
         ids = ", ".join(str(each.id) for each in made)
         raise Missing(f"Change {change} is none of {name}; those are {ids}.")
     first: dict[str, str] | None = None
-    holding: dict[str, str] = {}
+    held: dict[str, str] = {}
     for each in made:
-        after = fold(holding, each.change)  # one that still waits, too: what it would make of it
+        after = fold(held, each.change)  # one that still waits, too: what it would make of it
         if each.id == change:
-            return await load_holding(ledger, holding), await load_holding(ledger, after)
+            return await load_held(ledger, held), await load_held(ledger, after)
         if each.change.standing is ChangeState.ACTIVE:
-            first = after if not holding or first is None else first
-            holding = after
-    now = await load_holding(ledger, holding)
+            first = after if not held or first is None else first
+            held = after
+    now = await load_held(ledger, held)
     if now and is_copy(facts(now), SkillOrigin.BUNDLED):
         return bundled.files(name), now
-    return await load_holding(ledger, first or {}), now
+    return await load_held(ledger, first or {}), now

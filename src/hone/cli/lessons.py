@@ -45,7 +45,7 @@ class Lessons:
         return told
 
     async def finish(self) -> None:
-        """Tell what a review learned that is about to end. Others are left to whoever comes next."""
+        """Tell what a review learned that is about to end. Others are left to the next process."""
         self._way, self._left = SHELL, True
         await self._hone.background.finish_current(GRACE)
         await asyncio.gather(*self._telling)

@@ -30,7 +30,7 @@ from hone.core.ledger import (
     skill,
 )
 from hone.knowledge import descriptions, wording
-from hone.knowledge.folding import Files, Step, fold, load_holding, steps
+from hone.knowledge.folding import Files, Step, fold, load_held, steps
 from hone.knowledge.keeper import Keeper
 from hone.knowledge.snapshots import journals
 from hone.knowledge.sources import quote
@@ -163,7 +163,7 @@ async def _held_after(keeper: Keeper, last: Entry) -> Files:
     for entry in reversed(await keeper.ledger.entries(ChangeQuery(target=last.change.target))):
         if entry.id <= last.id and entry.change.standing is ChangeState.ACTIVE:
             held = fold(held, entry.change)
-    return await load_holding(keeper.ledger, held)
+    return await load_held(keeper.ledger, held)
 
 
 def target_of(word: str, folder: str) -> str:

@@ -247,7 +247,7 @@ async def _inspected(hone: Hone, name: str | None) -> tuple[Sequence[Inspected],
         known, problems = await names(keeper, disk)
         return [await inspect(keeper, disk, each) for each in known], problems
     await hone.library.files(name)
-    is_kept = bool(await keeper.ledger.holding(skill(name)))
+    is_kept = bool(await keeper.ledger.held(skill(name)))
     return [await inspect(keeper, disk, name) if is_kept else Inspected(name)], ()
 
 

@@ -112,7 +112,7 @@ async def _stay(hone: Hone) -> None:
     background, clock = hone.background, hone.clock
     with suppress(TimeoutError):
         async with clock.timeout(LIFETIME):
-            # Whoever found us here relies on us: we look once more when we are no longer found.
+            # A process that found us here relies on us: we look once more when we are no longer found.
             while await background.next_look() is not None:
                 with hold_worker(hone.home) as held:
                     if not held:

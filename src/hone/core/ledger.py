@@ -26,7 +26,7 @@ PROJECT, SKILL = "project:", "skill:"
 ITEM = "item:"
 """What Hone stores under a key with a memory backend."""
 
-Holding = Mapping[str, str]
+Held = Mapping[str, str]
 """What a target holds: the digest of each content, by its path."""
 
 
@@ -241,11 +241,11 @@ class Ledger(Protocol):
         """The last id given; 0 if there is none."""
         ...
 
-    async def holding(self, target: Target) -> Holding:
+    async def held(self, target: Target) -> Held:
         """What the active changes have made of it; empty if there is nothing."""
         ...
 
-    async def holdings(self, beginning: str) -> Mapping[Target, Holding]:
+    async def held_below(self, beginning: str) -> Mapping[Target, Held]:
         """Of every target that begins like this and holds something."""
         ...
 

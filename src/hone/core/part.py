@@ -6,6 +6,7 @@ from typing import Protocol
 
 from hone.core.backend import Backend
 from hone.core.events import Emit
+from hone.core.holding import Holding
 from hone.core.ids import SessionId
 from hone.core.ledger import Ledger
 from hone.core.messages import Reminder
@@ -107,6 +108,10 @@ class Part:
 
     async def checks(self) -> Sequence[tuple[bool, str]]:
         """Return lines for `hone doctor --deep`, each with whether all is well."""
+        return ()
+
+    def holdings(self) -> Sequence[Holding]:
+        """Return the places where this part stores text, for erase, backup and doctor."""
         return ()
 
     async def close(self) -> None:

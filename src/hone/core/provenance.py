@@ -32,6 +32,8 @@ def is_tainted(transcript: Transcript, toolbox: Toolbox) -> bool:
     """Whether a call that reached out was made. A refused one was not: its result is in our own words. A
     child whose task comes from foreign words may have been made after one, and what foreign memory brings to
     a user's words came from elsewhere."""
+    if transcript.trust is not Trust.FOREIGN:
+        return False
     calls: dict[str, ToolCall] = {}
     for node in transcript.nodes:
         if node.message.role is Role.USER and node.trust_floor is Trust.FOREIGN:

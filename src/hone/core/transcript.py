@@ -6,6 +6,7 @@ trust are stored beside the content and are not hashed.
 
 from collections.abc import Iterator
 from datetime import datetime
+from functools import cached_property
 from itertools import takewhile
 from typing import Self
 
@@ -49,7 +50,7 @@ def chained(parent: str, content: str) -> str:
     return digest(f"{parent}\n{content}".encode())
 
 
-class Transcript(Struct, frozen=True):
+class Transcript(Struct, frozen=True, dict=True):
     """`shared` counts the nodes a fork has in common with its parent; 0 for a conversation of its own."""
 
     root: str
@@ -60,7 +61,7 @@ class Transcript(Struct, frozen=True):
     def head(self) -> str:
         return self.nodes[-1].hash if self.nodes else self.root
 
-    @property
+    @cached_property
     def trust(self) -> Trust:
         """The lowest label in the conversation: nothing said after it can be better."""
         return lowest(node.trust_floor for node in self.nodes)
@@ -77,10 +78,13 @@ class Transcript(Struct, frozen=True):
         return (node.message for node in self.nodes)
 
     def then(self, message: Message, trust: Trust, at: datetime) -> Self:
-        return replace(self, nodes=(*self.nodes, Node.make(self.head, message, trust, at)))
+        return self.extended((Node.make(self.head, message, trust, at),))
 
     def extended(self, nodes: tuple[Node, ...]) -> Self:
-        return replace(self, nodes=self.nodes + nodes)
+        longer = replace(self, nodes=self.nodes + nodes)
+        # Long conversations grow by one message at a time: only the new ones are looked at.
+        vars(longer)["trust"] = min(self.trust, lowest(node.trust_floor for node in nodes))
+        return longer
 
     def forked(self) -> Self:
         return replace(self, shared=len(self.nodes))

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from hone.core.errors import StoreError
 from hone.core.visible import visible
-from hone.files.locks import lock
+from hone.files.locks import acquire, lock, release
 
 MARKS = (".hone-", ".tmp")
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
@@ -47,6 +47,20 @@ def make_folder(path: Path) -> None:
     for each in reversed(missing):
         with suppress(PermissionError):  # a folder one may write to and not read
             sync_folder(each.parent)
+
+
+@contextmanager
+def locked(folder: Path, name: str) -> Iterator[None]:
+    """Hold a lock in a private folder, made if need be. Raises StoreError."""
+    try:
+        make_folder(folder)
+        handle = acquire(folder / name)
+    except OSError as error:
+        raise StoreError(f"{visible(str(folder))} cannot be locked: {error.strerror}.") from error
+    try:
+        yield
+    finally:
+        release(handle)
 
 
 def write(path: Path, data: bytes, *, over: bool = True, durable: bool = True) -> None:

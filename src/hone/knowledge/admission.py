@@ -64,7 +64,7 @@ def judge(
 ) -> Verdict:
     """Decide whether a change takes effect or waits. `entries` are the journal entries that would be new;
     None for a change of a skill, which no quote can cover. `gone` are those that would go, each with what the
-    owner has said since it came. What the owner hands in without having said it, as
+    owner has said since it came. What the owner brings without having said it, as
     with an import, waits to be read, and so does what an experiment proposes. Raises Refused where the actor
     may not, or rests on nothing."""
     if author.actor is Actor.OWNER and author.trust_floor is Trust.OWNER:

@@ -1,6 +1,7 @@
 """Find the entries and lines in which two versions of a text differ."""
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 from hone.knowledge.journal import FENCES, MARK, entries
 
@@ -31,7 +32,9 @@ def _around(one: str, other: str) -> list[str]:
     return ["\n".join(rows[head : len(rows) - tail]) for rows in (a, b)]
 
 
+@lru_cache(maxsize=256)
 def entries_in(data: bytes | None) -> tuple[str, ...]:
+    """Return the entries of a journal file. Each change that waits is compared with each new one."""
     return entries((data or b"").decode("utf-8", "replace"))
 
 

@@ -157,7 +157,7 @@ class FileSync:
             contents: dict[str, bytes] = {}
             published: dict[tuple[Target, str], PublishedFile | None] = {}
             for target, laid in found:
-                if laid is None or await self._ledger.holding(target):
+                if laid is None or await self._ledger.held(target):
                     continue
                 files = {path: data for path, (data, _) in laid.items()}
                 try:

@@ -34,18 +34,18 @@ Files = Mapping[str, bytes]
 
 async def load(ledger: Ledger, target: Target) -> Files:
     """Return what the ledger says a target holds."""
-    return await load_holding(ledger, await ledger.holding(target))
+    return await load_held(ledger, await ledger.held(target))
 
 
-async def load_holding(ledger: Ledger, holding: Mapping[str, str]) -> Files:
+async def load_held(ledger: Ledger, held: Mapping[str, str]) -> Files:
     """Load the bytes of files that are known by their digests."""
-    contents = await ledger.contents(set(holding.values()))
-    return {path: contents[each] for path, each in holding.items()}
+    contents = await ledger.contents(set(held.values()))
+    return {path: contents[each] for path, each in held.items()}
 
 
-def fold(holding: Mapping[str, str], change: Change) -> dict[str, str]:
+def fold(held: Mapping[str, str], change: Change) -> dict[str, str]:
     """Return what is held, by digests, once the change has taken effect."""
-    after = dict(holding)
+    after = dict(held)
     for delta in change.deltas:
         after.pop(delta.path, None)
         if delta.after:
@@ -79,12 +79,22 @@ class Step(Struct, frozen=True):
 
 async def load_steps(ledger: Ledger, change: Change) -> tuple[Step, ...]:
     """Return what a change did, with the contents that stay as they are if it names them."""
-    named = {each for delta in change.deltas for each in (delta.before, delta.after) if each}
-    contents = await ledger.contents(named)
-    return tuple(
-        Step(delta.path, *(contents[each] if each else None for each in (delta.before, delta.after)))
-        for delta in change.deltas
+    return (await load_all_steps(ledger, [change]))[0]
+
+
+async def load_all_steps(ledger: Ledger, changes: Sequence[Change]) -> Sequence[tuple[Step, ...]]:
+    """Return what each of the changes did. All contents are read at once."""
+    deltas = [delta for change in changes for delta in change.deltas]
+    contents = await ledger.contents(
+        {each for delta in deltas for each in (delta.before, delta.after) if each}
     )
+    return [
+        tuple(
+            Step(delta.path, *(contents[each] if each else None for each in (delta.before, delta.after)))
+            for delta in change.deltas
+        )
+        for change in changes
+    ]
 
 
 def steps(before: Files, after: Files) -> tuple[Step, ...]:

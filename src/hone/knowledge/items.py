@@ -62,7 +62,7 @@ class Items(Struct, frozen=True):
         if self.staged is None:
             return False
         ledgers = (self.staged, self.keeper.ledger)
-        own, base = [(await ledger.holdings(target)).get(target) for ledger in ledgers]
+        own, base = [(await ledger.held_below(target)).get(target) for ledger in ledgers]
         return own != base
 
     async def keep(
@@ -139,8 +139,8 @@ class Items(Struct, frozen=True):
 
 async def load(ledger: Ledger, target: Target) -> KeptMemory | None:
     """Return the item that a ledger holds. To look does not fix what a staged ledger builds on."""
-    holding = (await ledger.holdings(target)).get(target, {})
-    files = await folding.load_holding(ledger, holding)
+    held = (await ledger.held_below(target)).get(target, {})
+    files = await folding.load_held(ledger, held)
     return decode(files[PATH]) if PATH in files else None
 
 

@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Mapping
 
-from hone.core.ledger import ITEM, MEMORY, PROJECT, SKILL, USER, Holding, Target
+from hone.core.ledger import ITEM, MEMORY, PROJECT, SKILL, USER, Held, Target
 from hone.core.regex import regex
 from hone.core.skill import ARCHIVED
 
@@ -57,15 +57,15 @@ def folder_of(target: Target, *, archived: bool = False) -> str:
     return f"{ARCHIVE if archived else SKILLS}/{target.removeprefix(SKILL)}"
 
 
-def home_of(target: Target, holding: Holding) -> str:
-    return folder_of(target, archived=ARCHIVED in holding)
+def home_of(target: Target, held: Held) -> str:
+    return folder_of(target, archived=ARCHIVED in held)
 
 
-def places(target: Target, holding: Holding) -> Mapping[str, str]:
+def places(target: Target, held: Held) -> Mapping[str, str]:
     """Return the digest of each content that is published, by its place below the home."""
-    folder = home_of(target, holding)
+    folder = home_of(target, held)
     prefix = f"{folder}/" if folder else ""
-    return {f"{prefix}{path}": held for path, held in holding.items() if not path.startswith("@")}
+    return {f"{prefix}{path}": name for path, name in held.items() if not path.startswith("@")}
 
 
 def path_at(target: Target, place: str) -> str:

@@ -17,7 +17,7 @@ from hone.files.tree import TICK, Seen, Sight
 from hone.knowledge import places
 from hone.knowledge.journal import entries
 from hone.knowledge.library import Library
-from hone.knowledge.validity import holding
+from hone.knowledge.validity import valid
 
 TRIES = 5
 """How often what is known is read while others change it."""
@@ -85,7 +85,7 @@ class SnapshotCache:
         said = {}
         for target in journals(folder):
             on = keeper.rules.limits[places.name_of(target)] > 0
-            said[target] = holding(entries(await keeper.text(target)), self._library.today) if on else ()
+            said[target] = valid(entries(await keeper.text(target)), self._library.today) if on else ()
         memory, user, own = said.values()
         ranking = await self._library.ranked(str(folder))
         return Snapshot(memory, user, own, ranking.skills, ranking.total, upto), ranking.places
@@ -107,7 +107,7 @@ async def news(library: Library, folder: Path, known: ChangeId, session: Session
     for target in journals(folder):
         if target in theirs and keeper.rules.limits[places.name_of(target)] > 0:
             then, now = await _then(library, target, active), entries(await keeper.text(target))
-            before, after = (holding(each, library.today) for each in (then, now))
+            before, after = (valid(each, library.today) for each in (then, now))
             added += [(places.name_of(target), entry) for entry in after if entry not in before]
             removed += [(places.name_of(target), entry) for entry in before if entry not in after]
     changed = {places.name_of(each) for each in theirs if each.startswith(SKILL) and _is_text(each, active)}

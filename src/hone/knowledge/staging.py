@@ -10,7 +10,7 @@ from hone.core.ledger import (
     ChangeId,
     ChangeState,
     Entry,
-    Holding,
+    Held,
     Ledger,
     PublishedFile,
     Target,
@@ -40,7 +40,7 @@ class StagedLedger:
         for change in changes:
             if change.standing is ChangeState.ACTIVE:
                 known = held.get(change.target)
-                before = await self.holding(change.target) if known is None else known
+                before = await self.held(change.target) if known is None else known
                 held[change.target] = _fold(before, change)
         self._held |= held
         self.changes += changes
@@ -53,14 +53,14 @@ class StagedLedger:
         """Return what waits, with what this run lets wait."""
         return [*await self._base.pending(), *self._waiting]
 
-    async def holding(self, target: Target) -> Holding:
+    async def held(self, target: Target) -> Held:
         """Return it as it was when it was first asked for, with what was changed since by this run alone."""
         if target not in self._held:
-            self._held[target] = dict(await self._base.holding(target))
+            self._held[target] = dict(await self._base.held(target))
         return self._held[target]
 
-    async def holdings(self, beginning: str) -> Mapping[Target, Holding]:
-        known = {**await self._base.holdings(beginning), **self._held}
+    async def held_below(self, beginning: str) -> Mapping[Target, Held]:
+        known = {**await self._base.held_below(beginning), **self._held}
         return {target: held for target, held in known.items() if target.startswith(beginning) and held}
 
     async def contents(self, digests: Collection[str]) -> Mapping[str, bytes]:
@@ -76,7 +76,7 @@ class StagedLedger:
         """Do nothing: nothing is published from here."""
 
 
-def _fold(before: Holding, change: Change) -> dict[str, str]:
+def _fold(before: Held, change: Change) -> dict[str, str]:
     held = dict(before)
     for delta in change.deltas:
         if held.get(delta.path) != delta.before:

@@ -49,7 +49,7 @@ def limit(entry: str, today: date, days: int = DEFAULT_DAYS) -> str:
     return f"{known.wording} ({start}until {today + timedelta(days)})"
 
 
-def holding(entries: Iterable[str], today: date) -> tuple[str, ...]:
+def valid(entries: Iterable[str], today: date) -> tuple[str, ...]:
     """Return the entries that hold today."""
     return tuple(entry for entry in entries if read(entry).holds(today))
 

@@ -18,7 +18,7 @@ from hone.knowledge import journal, places, validity
 from hone.knowledge.admission import FAULTS
 from hone.knowledge.comparing import entries_in
 from hone.knowledge.cues import is_negative_claim, only_asks, speaks_of_change
-from hone.knowledge.folding import Draft, Step, load_steps, steps
+from hone.knowledge.folding import Draft, Step, load_all_steps, steps
 from hone.knowledge.own_words import states
 from hone.knowledge.quoting import quotes
 from hone.knowledge.reasons import find_cue, tells_of_owner
@@ -199,12 +199,15 @@ class Vetting:
 
     async def find_waiting(self, draft: Draft) -> Entry | None:
         """Return the change that waits already and brings the same lesson."""
-        for entry in await self._ledger.pending():
-            if entry.change.target == draft.target and entry.change.author.actor in AGENTS:
-                made = await load_steps(self._ledger, entry.change)
-                if _is_same_change(made, steps(draft.before, draft.after), draft.target):
-                    return entry
-        return None
+        waiting = [
+            entry
+            for entry in await self._ledger.pending()
+            if entry.change.target == draft.target and entry.change.author.actor in AGENTS
+        ]
+        made = await load_all_steps(self._ledger, [entry.change for entry in waiting])
+        wanted = steps(draft.before, draft.after)
+        pairs = zip(waiting, made, strict=True)
+        return next((entry for entry, each in pairs if _is_same_change(each, wanted, draft.target)), None)
 
     async def _check_withdrawn(self, target: Target, entry: str, author: Author) -> str:
         known = await self.withdrawals.all()

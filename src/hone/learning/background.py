@@ -198,7 +198,7 @@ class Background:
         return min((look.due for look in await self._looks() if look.due > self._promoted), default=None)
 
     async def _looks(self) -> Sequence[PendingLook]:
-        """What is to be looked back over. Whoever next has the store has what we cannot read."""
+        """What is to be looked back over. The next process finds what we cannot read."""
         try:
             return await self._jobs.looks() if self._topics else ()
         except StoreError:
@@ -245,7 +245,7 @@ class Background:
         return Aside(wait, taken if self._presence else None)
 
     async def _left(self) -> Sequence[Job]:
-        """What is queued and was not tried here. Whoever next has the store has what we cannot read."""
+        """What is queued and was not tried here. The next process finds what we cannot read."""
         try:
             await self.promote()
             waiting = await self._jobs.waiting()

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from enum import StrEnum
+from functools import cache
 
 from hone.core.clock import Clock
 from hone.core.errors import SettingsError, StoreError
@@ -55,7 +56,7 @@ def explain_off(schedule: Schedule, learning: Learning) -> str:
 def look_after(after_exit: str, rule: Callable[[str], CacheRule]) -> Callable[[str], float | None]:
     """Return, by model, the seconds of silence after which a conversation is looked back over; None: never.
     They depend on how long the model's provider keeps the conversation."""
-    return lambda model: None if after_exit == "off" else min(WARM * rule(model).lasts, LATEST)
+    return cache(lambda model: None if after_exit == "off" else min(WARM * rule(model).lasts, LATEST))
 
 
 class Lookback:
@@ -95,7 +96,7 @@ class Lookback:
 
     async def finish(self, *, wait: bool = True) -> None:
         """Do what is left for a few seconds; leave the rest for later."""
-        with suppress(StoreError):  # whoever next has the store has the rest
+        with suppress(StoreError):  # the next process to open the store has the rest
             await self.leave()
             if wait and self._wait > 0 and self._talks and self._schedule is Schedule.BACKGROUND:
                 await self._drain()

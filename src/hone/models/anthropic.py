@@ -1,4 +1,4 @@
-"""The Anthropic Messages format, with cache breakpoints at the ends of requests."""
+"""The Anthropic Messages format, with cache marks at the ends of requests."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -24,7 +24,7 @@ from hone.core.messages import (
 from hone.core.model import Finish, Piece, Reply, TextBuffer, TextPiece, ThinkingPiece, Usage
 from hone.core.prefix import Prefix
 from hone.core.transcript import Node, Transcript
-from hone.models.cacherules import CONTROLLED, CacheMarks, breakpoints, marks_of
+from hone.models.cacherules import CONTROLLED, CacheMarks, mark_ends, marks_of
 from hone.models.endpoint import Assembly, Endpoint, WireModel, count, refusal
 from hone.models.http import Http
 from hone.models.providers import Provider
@@ -251,13 +251,11 @@ class AnthropicMessages(WireModel):
         return head[:-1] + b',"messages":['
 
     def _rest(self, transcript: Transcript) -> Iterable[bytes]:
-        nodes, marks = transcript.nodes, breakpoints(transcript)
-        settled = marks[0] if marks else len(nodes)
-        yield self._messages.join(nodes[:settled], transcript.shared)
-        for index in range(settled, len(nodes)):
-            fragment = self._fragment(nodes[index], nodes[index - 1] if index else None)
-            yield fragment[:-1] + self._marks.message + b"}" if index in marks else fragment
-        yield b"]}]}" if nodes else b"]}"
+        marker = self._marks.message + b"}"
+        yield from mark_ends(
+            transcript, self._messages.join, self._fragment, lambda fragment: fragment[:-1] + marker
+        )
+        yield b"]}]}" if transcript.nodes else b"]}"
 
     def _fragment(self, node: Node, before: Node | None) -> bytes:
         """The content blocks of a message, with what closes the one before: the next may still belong to it,

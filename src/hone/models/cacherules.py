@@ -5,7 +5,7 @@ the conversation or a digest, and what a call costs. The figures are those of th
 November 2026; a newer release of a family is taken to follow its family.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
 from itertools import islice
 
@@ -156,6 +156,22 @@ def breakpoints(transcript: Transcript) -> list[int]:
     inherited = list(islice(_ends(nodes, 0, shared), 2))
     own = list(islice(_ends(nodes, shared, len(nodes)), 1 if inherited else 2))
     return sorted(inherited + own)
+
+
+def mark_ends(
+    transcript: Transcript,
+    settled: Callable[[Sequence[Node], int], bytes],
+    encode: Callable[[Node, Node | None], bytes],
+    mark: Callable[[bytes], bytes],
+) -> Iterator[bytes]:
+    """Yield the messages of a request. Those up to the first mark are `settled`; the others are encoded anew,
+    because their marks move from request to request."""
+    nodes, marked = transcript.nodes, breakpoints(transcript)
+    first = marked[0] if marked else len(nodes)
+    yield settled(nodes[:first], transcript.shared)
+    for index in range(first, len(nodes)):
+        fragment = encode(nodes[index], nodes[index - 1] if index else None)
+        yield mark(fragment) if index in marked else fragment
 
 
 def _ends(nodes: Sequence[Node], start: int, stop: int) -> Iterator[int]:

@@ -5,6 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from datetime import datetime
+from functools import cache
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -229,7 +230,7 @@ def _wanted(endpoint: Endpoint, body: str) -> str:
         value = "nothing" if "encrypted" in body else ""
     else:
         value = "nothing" if named and endpoint.returns == named else named
-    return f" If this goes on, {_set(endpoint.provider, value, 'returns')}" if value else ""
+    return f" If this happens again, {_set(endpoint.provider, value, 'returns')}" if value else ""
 
 
 def excerpt(body: str, keys: Iterable[str] = ()) -> str:
@@ -257,6 +258,9 @@ def amount(dollars: float | None) -> float | None:
     return dollars if dollars is not None and 0 <= dollars <= _DEAREST else None
 
 
+_fields_of = cache(msgspec.structs.fields)
+
+
 def convert_usage(kind: type[Counts], given: object) -> tuple[Counts, str]:
     """Convert what a provider reports about usage, without the fields that cannot be read. An answer does not
     fail for its bill. The second value names a field that cannot be right, if there is one."""
@@ -264,7 +268,7 @@ def convert_usage(kind: type[Counts], given: object) -> tuple[Counts, str]:
     if not isinstance(given, dict):
         return kind(), "" if given is None else "usage"
     odd = ""
-    for field in msgspec.structs.fields(kind):
+    for field in _fields_of(kind):
         value = given.get(field.encode_name)
         try:
             known[field.name] = msgspec.convert(value, field.type, strict=False)

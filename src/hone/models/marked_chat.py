@@ -1,6 +1,7 @@
 """The OpenAI chat completions format with cache marks, for providers and models that cache what is marked."""
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -9,7 +10,7 @@ from hone.core.clock import Clock
 from hone.core.messages import Role
 from hone.core.prefix import Prefix
 from hone.core.transcript import Node, Transcript
-from hone.models.cacherules import CacheMarks, breakpoints
+from hone.models.cacherules import CacheMarks, mark_ends
 from hone.models.endpoint import Endpoint
 from hone.models.http import Http
 from hone.models.openai import OpenAIChat
@@ -39,12 +40,8 @@ class MarkedChat(OpenAIChat):
         return fields + _MESSAGES + system
 
     def _rest(self, transcript: Transcript) -> Iterable[bytes]:
-        nodes, marked = transcript.nodes, breakpoints(transcript)
-        settled = marked[0] if marked else len(nodes)
-        yield self._messages.join(nodes[:settled], transcript.shared)
-        for index in range(settled, len(nodes)):
-            fragment = self._fragment(nodes[index], nodes[index - 1] if index else None)
-            yield _mark(fragment, self._marks.message) if index in marked else fragment
+        mark = partial(_mark, mark=self._marks.message)
+        yield from mark_ends(transcript, self._messages.join, self._fragment, mark)
         yield b"]}"
 
     def _fragment(self, node: Node, before: Node | None) -> bytes:

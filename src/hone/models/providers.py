@@ -35,7 +35,7 @@ class Provider(Struct, frozen=True):
     address: str = ""
     default: str = ""
     local: bool | None = None
-    """Whether it is a server of one's own, which has a small window and does one thing at a time. None: its
+    """Whether it is the owner's server, which has a small window and does one thing at a time. None: its
     address tells."""
     returns: str = ""
     origin: str = ""
@@ -117,7 +117,7 @@ _OWN_NETWORKS = (
 
 
 def is_local(provider: Provider, environ: Mapping[str, str]) -> bool:
-    """Tell whether this is a server of one's own: by HONE_LOCAL, by the settings, or by its address."""
+    """Tell whether this is the owner's own server: by HONE_LOCAL, by the settings, or by its address."""
     forced = environ.get("HONE_LOCAL", "").lower()
     if forced in ("true", "false"):
         return forced == "true"
@@ -200,7 +200,7 @@ async def _offered_first(provider: Provider, environ: Mapping[str, str], http: H
 
 
 def find_servers(providers: Sequence[Provider], environ: Mapping[str, str]) -> list[Provider]:
-    """Return the servers of one's own that can be asked what they offer. The first of a name counts."""
+    """Return the owner's own servers that can be asked what they offer. The first of a name counts."""
     first = {each.name: each for each in reversed(providers)}
     return [
         each

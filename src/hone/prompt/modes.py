@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from hone.core.messages import Message
+from hone.core.messages import Message, Role
 from hone.core.permissions import Mode
 
 _HEADING = "# Permission mode: "
@@ -26,6 +26,6 @@ def describe_mode(mode: Mode) -> str:
 def find_mode(messages: Iterable[Message]) -> Mode | None:
     """Return the mode that a conversation was last told of; None if it never was."""
     known = {f"{_HEADING}{mode}": mode for mode in Mode}
-    notes = (message.note for message in messages if not message.template)
+    notes = (message.note for message in messages if message.role is Role.USER and not message.template)
     lines = (line for note in notes if note for line in note.text.split("\n"))
     return next((known[line] for line in reversed([*lines]) if line in known), None)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from hone.core.knowledge import News
-from hone.core.messages import Message, SystemNote
+from hone.core.messages import Message, Role, SystemNote
 from hone.core.visible import one_line
 from hone.prompt.compose import TITLES, item
 
@@ -28,7 +28,7 @@ def find_known(messages: Iterable[Message]) -> int | None:
     """The last change that a conversation was told of without a gap: a note that was cut out of its middle
     takes along what the later ones rest on. None if it was never told of any."""
     upto = None
-    for note in (message.note for message in messages if not message.template):
+    for note in (message.note for message in messages if message.role is Role.USER and not message.template):
         if note and (upto is None or note.since <= upto <= note.upto):
             upto = note.upto
     return upto

@@ -85,7 +85,7 @@ def _keys_of(home: Path) -> "ProviderKeys":
 
 
 class ModelFactory:
-    """`is_local` tells whether a server of one's own is in use, which does one thing at a time. `home` is
+    """`is_local` tells whether the owner's own server is in use, which does one thing at a time. `home` is
     where keys may be stored."""
 
     def __init__(

@@ -17,8 +17,7 @@ from msgspec import Struct
 from hone.core.errors import Missing, Refused, StoreError
 from hone.core.loading import import_object
 from hone.core.visible import visible
-from hone.files.atomic import make_folder, open_file, write
-from hone.files.locks import acquire, release
+from hone.files.atomic import locked, open_file, write
 
 FILE, LOCK, SERVICE = "keys.json", "keys.lock", "hone"
 LARGEST = 1_000_000
@@ -98,7 +97,7 @@ class ProviderKeys:
         value = check_key(value)
         keyring = None if in_file else self._find_keyring()
         key = ProviderKey(created, "" if keyring else value)
-        with self._locked():
+        with locked(self._home, LOCK):
             keys = dict(self.list())
             if keyring:
                 with _translated():
@@ -110,7 +109,7 @@ class ProviderKeys:
 
     def remove(self, name: str) -> ProviderKey:
         """Raises Missing if there is no such key, StoreError if it could not be removed."""
-        with self._locked():
+        with locked(self._home, LOCK):
             keys = dict(self.list())
             gone = keys.pop(name, None)
             if gone is None:
@@ -160,18 +159,6 @@ class ProviderKeys:
             write(path, msgspec.json.format(msgspec.json.encode(_ProviderKeyFile(keys))))
         except OSError as error:
             raise StoreError(f"{visible(str(path))} cannot be written: {error.strerror}.") from error
-
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        try:
-            make_folder(self._home)
-            handle = acquire(self._home / LOCK)
-        except OSError as error:
-            raise StoreError(f"{visible(str(self._home))} cannot be locked: {error.strerror}.") from error
-        try:
-            yield
-        finally:
-            release(handle)
 
 
 def examine_keys(home: Path) -> tuple[bool, str] | None:

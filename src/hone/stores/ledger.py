@@ -21,7 +21,7 @@ from hone.core.ledger import (
     Delta,
     Entry,
     Evidence,
-    Holding,
+    Held,
     PublishedFile,
     Target,
 )
@@ -151,12 +151,12 @@ def _span(beginning: str) -> tuple[str, str | bytes]:
     return first, last[:-1] + chr(following)
 
 
-def _holding(connection: apsw.Connection, target: Target) -> Holding:
+def _held(connection: apsw.Connection, target: Target) -> Held:
     held = "SELECT path, digest FROM holdings WHERE target = ?"
     return dict(connection.execute(held, (sound(target),)))
 
 
-def _holdings(connection: apsw.Connection, beginning: str) -> Mapping[Target, Holding]:
+def _held_below(connection: apsw.Connection, beginning: str) -> Mapping[Target, Held]:
     held: dict[Target, dict[str, str]] = {}
     for target, path, name in connection.execute(HOLDINGS, _span(beginning)):
         held.setdefault(target, {})[path] = name
@@ -206,8 +206,8 @@ class SqliteLedger(Store):
     entries = reads(_chosen)
     pending = reads(_pending)
     latest = reads(_latest)
-    holding = reads(_holding)
-    holdings = reads(_holdings)
+    held = reads(_held)
+    held_below = reads(_held_below)
     contents = reads(_contents)
     published_files = reads(_prints)
     mark_published = writes(_publish)

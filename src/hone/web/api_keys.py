@@ -8,8 +8,8 @@ import hashlib
 import hmac
 import os
 import secrets
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from datetime import datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
@@ -21,8 +21,7 @@ from hone.core.clock import Clock
 from hone.core.errors import Missing, Refused, StoreError
 from hone.core.regex import regex
 from hone.core.visible import visible
-from hone.files.atomic import make_folder, open_file, write
-from hone.files.locks import acquire, release
+from hone.files.atomic import locked, open_file, write
 
 FILE, LOCK, USES = "serve-keys.json", "serve-keys.lock", "serve-keys-used.json"
 MARK = "hone-"
@@ -102,7 +101,7 @@ class ApiKeys:
                 f"{visible(name)!r} cannot be the name of a key. Use up to 64 letters, digits and . _ -"
             )
         word = f"{MARK}{secrets.token_urlsafe(32)}"
-        with self._locked():
+        with locked(self._home, LOCK):
             keys = self.list()
             if any(key.name == name for key in keys):
                 raise Refused(
@@ -113,7 +112,7 @@ class ApiKeys:
 
     def remove(self, name: str) -> ApiKey:
         """Raises Missing if there is no such key."""
-        with self._locked():
+        with locked(self._home, LOCK):
             keys = self.list()
             gone = next((key for key in keys if key.name == name), None)
             if gone is None:
@@ -147,18 +146,6 @@ class ApiKeys:
             write(path, msgspec.json.format(msgspec.json.encode(_KeyFile(keys))))
         except OSError as error:
             raise StoreError(f"{visible(str(path))} cannot be written: {error.strerror}.") from error
-
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        try:
-            make_folder(self._home)
-            handle = acquire(self._home / LOCK)
-        except OSError as error:
-            raise StoreError(f"{visible(str(self._home))} cannot be locked: {error.strerror}.") from error
-        try:
-            yield
-        finally:
-            release(handle)
 
 
 def digest(word: str) -> str:

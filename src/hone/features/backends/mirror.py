@@ -135,7 +135,7 @@ async def copies(ledger: Ledger, entry: Entry, home: str) -> AsyncIterator[Copy]
     name = places.name_of(target)
     # A folder's name is nobody else's business.
     part = f"{name}-{digest(target.encode())[:12]}" if name == "project" else name
-    now = await _entries(ledger, (await ledger.holding(target)).get(places.path_of(target)))
+    now = await _entries(ledger, (await ledger.held(target)).get(places.path_of(target)))
     touched: dict[str, None] = {}
     for delta in entry.change.deltas:
         before, after = [await _entries(ledger, each) for each in (delta.before, delta.after)]
@@ -149,7 +149,7 @@ async def copies(ledger: Ledger, entry: Entry, home: str) -> AsyncIterator[Copy]
 
 async def _skill(ledger: Ledger, target: Target, home: str) -> Copy:
     name = places.name_of(target)
-    held = await ledger.holding(target)
+    held = await ledger.held(target)
     text = None if ARCHIVED in held else await _text(ledger, held.get(DOCUMENT))
     return Copy(f"{FOLDER}/{home}/skill/{name}", text[:LONGEST] if text else None, "skill")
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from hone.app import Hone
 from hone.core.backend import Backend
 from hone.core.errors import Unfit
+from hone.core.holding import Holding
 from hone.core.ledger import Actor, Author, Entry, Ledger, memory_item
 from hone.core.loading import import_object
 from hone.core.part import Part, Remind
@@ -105,6 +106,9 @@ class MemoryPart(Part):
 
     async def finish(self) -> None:
         await self.worker.finish()
+
+    def holdings(self) -> Sequence[Holding]:
+        return (Holding("backends", "memories by key, here or at a service", places=("memories.db*",)),)
 
     async def close(self) -> None:
         if "worker" in vars(self):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from hone.app import Hone
 from hone.core.errors import StoreError
 from hone.core.events import Emit
+from hone.core.holding import Holding
 from hone.core.ids import SessionId
 from hone.core.loading import import_object
 from hone.core.part import Part
@@ -58,6 +59,11 @@ class CheckpointsPart(Part):
 
     async def checks(self) -> Sequence[tuple[bool, str]]:
         return await self.service.checks() if self._is_used else ()
+
+    def holdings(self) -> Sequence[Holding]:
+        lasts = f"{self._hone.settings.checkpoints.days} days"
+        keeps = "files as they were before tools changed them"
+        return (Holding("checkpoints", keeps, lasts, places=("checkpoints/",)),)
 
     async def close(self) -> None:
         if "service" in vars(self):

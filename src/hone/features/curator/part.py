@@ -1,8 +1,11 @@
 """The part that adds the curator to a Hone."""
 
+from collections.abc import Sequence
+
 from hone.app import Hone
 from hone.core.agent import Agent
 from hone.core.events import Emit
+from hone.core.holding import Holding
 from hone.core.part import Part
 from hone.features.curator.curator import Curator, CuratorDeps
 from hone.features.curator.retention import Grade
@@ -35,6 +38,9 @@ class CuratorPart(Part):
 
     async def count_stale(self) -> int:
         return sum(each.grade is not Grade.ACTIVE for each in await self.curator.ages())
+
+    def holdings(self) -> Sequence[Holding]:
+        return (Holding("curator", "reports of its runs", places=("curator/",)),)
 
     async def _agent(self) -> Agent:
         return await self._hone.agent(self._hone.settings.learning.model)

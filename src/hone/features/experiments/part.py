@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from hone.app import Hone
+from hone.core.holding import Holding
 from hone.core.ids import SessionId
 from hone.core.part import Part
 from hone.features.experiments.findings import beside
@@ -30,3 +31,6 @@ class ExperimentsPart(Part):
             for name in studies.names()
             if studies.is_from(name, sessions)
         ]
+
+    def holdings(self) -> Sequence[Holding]:
+        return (Holding("experiments", "requests, checks and results", places=("experiments/",)),)

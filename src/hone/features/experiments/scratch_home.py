@@ -34,7 +34,7 @@ async def gather(hone: Hone, from_folder: Path, to: Path) -> HomeContents:
     await hone.library.listed()  # takes in what was edited by hand
     texts = {target: await keeper.text(target) for target in journals(from_folder)}
     own = texts.pop(project(str(from_folder)))
-    held = await keeper.ledger.holdings(SKILL)
+    held = await keeper.ledger.held_below(SKILL)
     skills = {places.name_of(target): await keeper.files(target) for target in held}
     return HomeContents({**texts, project(str(to)): own}, skills)
 

@@ -1,8 +1,9 @@
 """The part that adds local models to a Hone."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from hone.app import Hone
+from hone.core.holding import Backup, Holding
 from hone.core.model import Connection
 from hone.core.part import Connect, Part
 from hone.features.local_models.local import PROVIDER, Local
@@ -19,6 +20,9 @@ class LocalModelsPart(Part):
 
     def models(self) -> Mapping[str, Connect]:
         return {PROVIDER: self._connect}
+
+    def holdings(self) -> Sequence[Holding]:
+        return (Holding("models", "weights of local models", places=("models/",), backup=Backup.LEFT_OUT),)
 
     async def close(self) -> None:
         for engine in self._engines.values():

@@ -6,6 +6,7 @@ from functools import cached_property
 
 from hone.app import Hone
 from hone.core.errors import Refused, StoreError
+from hone.core.holding import Holding
 from hone.core.ids import SessionId
 from hone.core.part import Part, SessionSeed
 from hone.core.ports import StoredSession
@@ -57,3 +58,6 @@ class TemplatesPart(Part):
         found, broken = await self.store.all()
         lines = [(False, f"templates: {line}") for line in broken]
         return lines or [(True, f"templates: all of them can be read ({len(found):,})")]
+
+    def holdings(self) -> Sequence[Holding]:
+        return (Holding("templates", "calls that worked, as examples", places=("templates/",)),)

@@ -59,7 +59,7 @@ def _sealed(kind: str, part: Part, salt: str) -> Part:
         case Thinking(text, opaque="") if kind == "items":
             summary = [{"type": "summary_text", "text": text}] if text else []
             item = {"id": f"rs_{seal}", "summary": summary, "type": "reasoning"}
-            # With a space after each colon: whoever writes it anew changes it.
+            # With a space after each colon: writing it anew changes it.
             return replace(part, opaque=json.dumps({**item, "encrypted_content": f"{SEAL}{seal}=="}))
         case Thinking(text, opaque="") if kind == "reasoning_details":
             shown = {"type": "reasoning.text", "text": text, "signature": seal, "index": 0}

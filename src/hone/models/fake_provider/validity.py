@@ -18,7 +18,7 @@ _ID = regex(r"[A-Za-z0-9_-]+")
 _LONGEST_ID, _LONGEST_CALL_ID = 40, 64
 """OpenAI refuses longer ids of calls, in chat completions and in Responses."""
 _UNFORMED = frozenset({"allOf", "oneOf", "not", "prefixItems", "minLength", "maxLength", "uniqueItems"})
-"""Some of the keywords that no provider takes in the schema of an answer."""
+"""Some of the keywords that no provider accepts in the schema of an answer."""
 _read_object = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 

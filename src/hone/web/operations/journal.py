@@ -106,7 +106,7 @@ async def _folder(state: ServerState, wanted: str) -> Path:
 
 
 async def _folders(state: ServerState) -> list[str]:
-    held = await state.hone.ledger.holdings(PROJECT)
+    held = await state.hone.ledger.held_below(PROJECT)
     return sorted({str(state.hone.folder), *(target.removeprefix(PROJECT) for target in held)})
 
 
