@@ -396,7 +396,7 @@ TROUBLE: dict[str, tuple[Callable[[Transcript], Awaitable[Reply]], State, int, s
     "hangs": (hang, State.QUEUED, 1, "It took more than 600 seconds."),
     "crashes": (crash, State.QUEUED, 1, "It broke off with RuntimeError."),
     "is refused": (refuse, State.QUEUED, 1, "The provider says no."),
-    "calls without end": (babble, State.DONE, 17, ""),
+    "calls without end": (babble, State.DONE, 9, ""),
     "eats tokens": (devour, State.QUEUED, 4, "The limit of 300,000 tokens is reached."),
     "breaks a tool": (break_tool, State.DONE, 2, ""),
 }

@@ -75,7 +75,7 @@ async def test_a_changed_letter_is_found_and_the_home_is_whole_after_a_repair(
         at.overwrite(SESSIONS, lambda page: page.replace(b"otters", b"otterz"))
         ill = await at.hone("doctor", "--deep")
         assert ill.code == 1
-        assert "✗ database: SQLite: row 1 missing from index sessions_tree" in ill.out
+        assert "lost text: The table sessions and its index sessions_tree differ" in ill.out
         assert "hone doctor --repair" in ill.out
 
         mended = await at.hone("doctor", "--repair")

@@ -166,6 +166,12 @@ class FileTree:
             self._prune(names[:-1])
         return removed
 
+    def tidy(self, path: str) -> None:
+        """Remove the drafts that a killed process left beside a file."""
+        names = parts(path)
+        with suppress(OSError, StoreError), self._folder(names[:-1]) as folder:
+            sweep(folder)
+
     def listing(self, path: str = "", *, most: int = MOST, depth: int = DEEPEST) -> Sequence[FoundFile]:
         """All that lies below a folder, by path; empty if there is none. Of folders only those too deep to be
         entered. Too many are an error, never left out."""

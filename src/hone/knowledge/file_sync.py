@@ -304,11 +304,16 @@ class FileSync:
             lying: dict[str, PublishedFile | None] = {place: each.found for place, each in seen.items()}
             for place, content in wanted.items():
                 now = lying.get(place)
-                if place not in busy and (now is None or now.digest != content):
-                    try:
-                        lying[place] = self.disk.write(place, contents[content], now)
-                    except Busy:  # what an editor saves this very moment is merged by the next reader
-                        busy.add(place)
+                if place in busy:
+                    continue
+                if now and now.digest == content:
+                    if now != noted.get(place):  # a process that was killed may have put it there
+                        self.disk.tidy(place)
+                    continue
+                try:
+                    lying[place] = self.disk.write(place, contents[content], now)
+                except Busy:  # what an editor saves this very moment is merged by the next reader
+                    busy.add(place)
             for place in lying.keys() - wanted.keys() - busy:
                 try:
                     self.disk.remove(place, lying[place])
