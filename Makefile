@@ -1,5 +1,5 @@
 PYTHON ?= python3
-WORKERS ?= 2
+WORKERS ?= 3
 VENV := .venv
 BIN := $(VENV)/bin
 UV := $(BIN)/uv pip
