@@ -138,7 +138,7 @@ def test_refused_by_the_disk_at_any_call_it_says_so_and_nothing_is_half_done(
     scenario: str, bench: Bench, tier: Tier, figures: Figures
 ) -> None:
     calls, tally = bench.rehearsed(scenario).calls, Tally()
-    for draw in tier.draws(short=1, full=ERRORS_EACH):
+    for draw in tier.draws(short=2, full=ERRORS_EACH):
         blow = drawn(calls, draw.random)
         tally.add(draw.index, blow, bench.play(scenario, blow))
     tally.tell(figures, f"errors in {scenario}")

@@ -34,8 +34,6 @@ ROUTES = [*product((*CHANNELS, *RECALLED), (False, True)), (AskedByReview(), Tru
 """Each channel, in the foreground and in a review."""
 ROOM = 50
 """Texts a home, so that no limit of a day or a journal stands in the way."""
-SOME = 100
-"""Texts for each way in which an old conversation comes back: the gates behind them are the same."""
 WAITS = ("Waits for the user's approval", "Noted. It will wait")
 
 
@@ -124,8 +122,7 @@ async def test_the_terminal_that_brings_a_text_is_the_real_one_and_asks_for_the_
 async def test_no_injected_text_gets_in_by_any_of_seven_ways(
     channel: Channel, review: bool, home: Path, tmp_path: Path, tier: Tier, figures: Figures
 ) -> None:
-    short, full = (4, len(MIXED)) if channel in CHANNELS else (2, SOME)
-    texts = sample(tier, short=short, full=full)
+    texts = sample(tier, short=4 if channel in CHANNELS else 2, full=len(MIXED))
     count = len(texts)
     answers: Counter[str] = Counter()
     got_in: list[str] = []
