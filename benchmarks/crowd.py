@@ -37,8 +37,8 @@ class Place:
 
 @dataclass(slots=True)
 class Crowd:
-    """`think` is the mean time between an answer and the next words, in seconds. Every turn has a connection
-    of its own, so that each client that goes away leaves one behind for the server to notice."""
+    """`think` is the mean time between an answer and the next words, in seconds. Every turn opens a
+    connection, so that each client that leaves is one that the server has to notice."""
 
     place: Place
     think: float

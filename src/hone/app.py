@@ -422,7 +422,7 @@ class Hone(TaskRunner):
         return Agent(prefix, room, toolbox, USER, Limits(calls=self.settings.calls)), known.upto
 
     async def _session_deps(self, folder: Path, own: Toolbox, told: Mode | None = None) -> SessionDeps:
-        """`own` are the tools of the conversation, which a fallback model goes on with."""
+        """`own` are the tools of the conversation, which a fallback model uses, too."""
         fallback = self.settings.fallback
         equip = (lambda _: own) if own else self.toolboxes.lend
         spare, _ = await self._agent(fallback, folder, equip) if fallback else (None, 0)

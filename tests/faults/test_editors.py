@@ -140,7 +140,7 @@ class Race:
         self.messages = 0
 
     def author(self) -> Author:
-        """Each lesson rests on a message of its own."""
+        """Each lesson rests on another message."""
         self.messages += 1
         rests = Evidence(SESSION, self.messages, Trust.OWNER, f"{self.messages:064}")
         return Author(Actor.AGENT, SESSION, evidence=(rests,))
@@ -302,7 +302,7 @@ asyncio.run(learn_on(Path(sys.argv[1]), int(sys.argv[2])))
 
 
 async def learn_on(home: Path, count: int) -> None:
-    """Learn lessons in a process of its own, and print each one that was acknowledged."""
+    """Learn lessons in a separate process, and print each one that was acknowledged."""
     database = Database.open(home / "hone.db")
     keeper = Keeper(SqliteLedger(database), FileTree(home), ManualClock(), lambda _: None, WIDE)
     it = Race(home, keeper, [], Random(count), is_skill=False)

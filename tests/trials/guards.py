@@ -40,7 +40,7 @@ ERASE_TESTS = "tests/features/test_erase.py"
 MUTATIONS = (
     of(
         "guardrails: end of the turn",
-        "a turn goes on after any number of refusals",
+        "a turn continues after any number of refusals",
         "runtime/guardrails.py",
         "        if not _reached(self._refusals, self.thresholds.end):\n",
         "        if True:\n",

@@ -54,7 +54,7 @@ class Scrubber:
         longest = sorted(filter(str.strip, forms), key=len, reverse=True)
         text = "|".join(_pattern(each.split()) for each in longest) or "(?!)"
         self.reach = 8 * max(map(len, longest), default=0) + 64
-        """Bytes that a match may have, for whoever reads a file in pieces."""
+        """Bytes that a match may have, for code that reads a file in pieces."""
         self._text = re.compile(text, re.IGNORECASE)
         self._bytes = re.compile(text.encode(), re.IGNORECASE)
 

@@ -408,8 +408,8 @@ class Joined:
         self, nodes: Sequence[Node], encode: Callable[[Node, Node | None], bytes], shared: int = 0
     ) -> bytes:
         """All nodes up to the last one. `encode` gives the bytes of a node, always the same. What is known up
-        to a node among the first `shared` stays known, for the parent goes on from there; a conversation of
-        its own needs only its latest bytes."""
+        to a node among the first `shared` stays known, for the parent continues from there; a conversation
+        that shares nothing needs only its latest bytes."""
         if not nodes:
             return b""
         start = len(nodes)

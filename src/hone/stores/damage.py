@@ -107,8 +107,8 @@ def _columns(connection: apsw.Connection, index: str) -> frozenset[str]:
 
 
 def _count(connection: apsw.Connection, table: str, way: str) -> int | None:
-    """Return the entries of a tree, None if it cannot be walked. SQLite counts rows by an index of its own
-    choice, but takes the one that is named for a sum."""
+    """Return the entries of a tree, None if it cannot be walked. SQLite counts rows by any index it
+    likes, but takes the one that is named for a sum."""
     try:
         return int(connection.execute(f'SELECT coalesce(sum(1), 0) FROM "{table}" {way}').get)
     except FOREIGN:

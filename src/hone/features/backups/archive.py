@@ -147,7 +147,7 @@ class BackupArchive:
         return found.hexdigest()
 
     def _next(self) -> tuple[str, int]:
-        """Return name and size of the next file. A long name has a header of its own before it."""
+        """Return name and size of the next file. A long name stands in another header before it."""
         header = self._header()
         if header.type == tarfile.GNUTYPE_LONGNAME:
             if not 0 < header.size <= 2 * PIECE // BLOCK:

@@ -255,7 +255,7 @@ def _at(lines: Sequence[Transcript], head: str) -> tuple[int, int] | None:
 
 async def restore(store: Sessions, tree: Tree, steps: Iterable[RestoreStep]) -> list[RestoreStep]:
     """Stores what is new; gives the steps that somebody else was quicker with. A session appears at once and
-    whole; one with lines it has left goes through them, and another try goes on where this one ended. An
+    whole; one with lines it has left goes through them, and another try continues where this one ended. An
     error says how many were stored before it."""
     failed, stored = [], 0
     for step in steps:
