@@ -4,32 +4,18 @@ It reads one JSON list of arguments per line, runs `hone` with them, and writes 
 outputs as one JSON list.
 """
 
-import difflib
-import importlib
 import io
 import json
 import os
-import pkgutil
-import shutil
 import sys
-import tempfile
-import tomllib
 from contextlib import redirect_stderr, redirect_stdout
 
-import hone
 from hone.cli.main import perform
-
-NOBODY = 65534
-READY = (difflib, shutil, tempfile, tomllib)  # what comes later may not be able to read our own code
+from tests.cli.nobody import give_up_rights
 
 
 def main() -> None:
-    for module in pkgutil.walk_packages(hone.__path__, "hone."):
-        if not module.name.endswith("__main__"):
-            importlib.import_module(module.name)
-    if os.geteuid() == 0:
-        os.setgid(NOBODY)
-        os.setuid(NOBODY)
+    give_up_rights()
     lines = sys.stdin
     for line in lines:
         out, err = io.StringIO(), io.StringIO()
