@@ -140,7 +140,7 @@ def _contents(manifest: BackupManifest, size: int) -> str:
 
 
 def _size(size: int) -> str:
-    return f"{size / 1e6:,.1f} MB"
+    return f"{size / 1e6:,.1f} MB" if size >= 1e5 else f"{max(1, round(size / 1e3))} kB"
 
 
 def _name(path: Path) -> str:
