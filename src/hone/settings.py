@@ -148,6 +148,14 @@ class CheckpointSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     days: int = 30
 
 
+class RecallSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What search and resemblance use beside words. `embedder` is "", "local/NAME" for weights on this
+    machine, or "provider/model" for an endpoint. Text is sent only to hosts in `send_to`."""
+
+    embedder: str = ""
+    send_to: tuple[str, ...] = ()
+
+
 class RetentionSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """For how many days text is kept, and how many lines of the prompt's history; 0: until you delete it."""
 
@@ -251,6 +259,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     memory: Memory = Memory()
     learning: Learning = Learning()
     checkpoints: CheckpointSettings = CheckpointSettings()
+    recall: RecallSettings = RecallSettings()
     retention: RetentionSettings = RetentionSettings()
     sandbox: SandboxSettings = SandboxSettings()
     projects: Mapping[str, ProjectSettings] = {}
