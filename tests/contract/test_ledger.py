@@ -331,6 +331,14 @@ async def test_the_latest_active_change_about_another_settles_it(ledger: Ledger)
     assert await ledger.held(MEMORY) == {FILE: A}
 
 
+async def test_what_waits_can_be_asked_for_by_its_target(ledger: Ledger) -> None:
+    other = Target("skill:deploy")
+    await put(ledger, change(None, A), waits(A, B), replace(waits(None, B), target=other), waits(A, C))
+    assert [each.id for each in await ledger.pending(MEMORY)] == [2, 4]
+    assert [each.id for each in await ledger.pending(other)] == [3]
+    assert await ledger.pending(Target("skill:\ud800")) == ()
+
+
 async def test_a_change_may_be_about_one_of_the_same_call(ledger: Ledger) -> None:
     made = await put(ledger, change(None, A), replace(change(A, None), about=ChangeId(1)))
     assert [(each.id, each.settled) for each in made] == [(1, 2), (2, None)]

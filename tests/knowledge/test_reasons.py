@@ -1,13 +1,22 @@
 """E1: which words are a reason to look back. Figures are per turn; a question about them is a false alarm."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hone.knowledge.reasons import LABELS, LONGEST, count_turns, find_cue, own_words
+from hone.knowledge.reasons import (
+    LABELS,
+    LONGEST,
+    PATTERNS,
+    count_turns,
+    find_cue,
+    group_by_start,
+    own_words,
+)
 from tests.conftest import Figures
 
 HERE = Path(__file__).with_name("reasons")
@@ -73,6 +82,22 @@ def test_much_of_what_owners_state_in_passing_is_found(kind: str, most: float, f
     missed = [text for text in found if not find_cue(text)]
     figures(f"{kind}: {len(found)} lasting statements, {len(missed)} missed")
     assert len(missed) <= most * len(found), missed
+
+
+def test_a_grouped_pattern_matches_in_the_same_texts() -> None:
+    texts = [own_words(row[-1]) for name in ("cued", "ordinary") for row in rows(HERE / f"{name}.tsv")]
+    lines = [line.split("\t") for line in PATTERNS.read_text("utf-8").splitlines() if line[0] != "#"]
+    found = 0
+    for source in (pattern for kind, _, pattern in lines if kind != "hint"):
+        plain, grouped = re.compile(source), re.compile(group_by_start(source))
+        for text in texts:
+            assert bool(plain.search(text)) == bool(grouped.search(text)), (source, text)
+            found += grouped.search(text) is not None
+    assert found > 200
+
+
+def test_alternatives_are_split_outside_of_groups_and_sets_only() -> None:
+    assert group_by_start(r"\ba(?:b|c)|^d[|(]|\|e|\bf") == r"^(?:d[|(])|\b(?:a(?:b|c)|f)|(?:\|e)"
 
 
 def test_the_clearest_cue_gives_the_reason() -> None:

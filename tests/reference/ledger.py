@@ -85,11 +85,12 @@ class InMemoryLedger:
         ]
         return tuple(found[: query.limit])
 
-    async def pending(self) -> Sequence[Entry]:
+    async def pending(self, target: Target | None = None) -> Sequence[Entry]:
         return tuple(
             entry
             for entry in self._entries
             if entry.change.standing is ChangeState.PENDING and entry.settled is None
+            if target is None or entry.change.target == sound(target)
         )
 
     async def latest(self) -> ChangeId:

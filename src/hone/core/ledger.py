@@ -235,8 +235,8 @@ class Ledger(Protocol):
         """Newest first."""
         ...
 
-    async def pending(self) -> Sequence[Entry]:
-        """What waits, oldest first: pending, and not settled."""
+    async def pending(self, target: Target | None = None) -> Sequence[Entry]:
+        """What waits, oldest first: pending, and not settled; with a target, only what waits there."""
         ...
 
     async def latest(self) -> ChangeId:

@@ -120,11 +120,11 @@ class Message(Struct, frozen=True):
     @property
     def text(self) -> str:
         """The speaker's own words: notes and reminders are not among them."""
-        return "".join(part.text for part in self.parts if isinstance(part, Text))
+        return "".join([part.text for part in self.parts if isinstance(part, Text)])
 
     @property
     def calls(self) -> tuple[ToolCall, ...]:
-        return tuple(part for part in self.parts if isinstance(part, ToolCall))
+        return tuple([part for part in self.parts if isinstance(part, ToolCall)])
 
     @property
     def result(self) -> ToolResult | None:

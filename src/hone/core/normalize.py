@@ -12,6 +12,7 @@ from hone.core.value import replace
 
 _NAME = regex(r"[A-Za-z0-9_-]{1,64}")
 _ID = regex(r"[A-Za-z0-9_-]{1,40}")
+_ENCODER = json.JSONEncoder(allow_nan=False, ensure_ascii=False)
 _EXCERPT = 500
 _DEPTH = 100
 """Readers of JSON give up at 128 levels or more."""
@@ -70,7 +71,7 @@ def _unusable(arguments: str) -> str:
         return ""
     try:
         value = json.loads(arguments)
-        json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
+        _ENCODER.encode(value).encode()
     except UnicodeEncodeError:
         return "not valid Unicode"
     except RecursionError:

@@ -1,9 +1,8 @@
 """Find what in the owner's words is a reason to look back.
 
 That is a wish to remember, a correction, a complaint, a change of mind, or a statement of a lasting fact or
-preference. The
-patterns are data, one line for a kind and a language. Each sentence is searched by itself. What is quoted or
-pasted was not said by the owner, and a question states nothing.
+preference. The patterns are data, one line for a kind and a language. Each sentence is searched by itself.
+What is quoted or pasted was not said by the owner, and a question states nothing.
 """
 
 import re
@@ -49,6 +48,7 @@ _POLITE = regex(
     r"(?:peux|pourrais)-tu .*\btoujours\b|(?:puoi|potresti) .*\bsempre\b"
 )
 _WORD = regex(r"[^\W\d_]+(?:'[^\W\d_]+)?")
+_SYNTAX = regex(r"\\.|[\[\]()|]", re.DOTALL)
 _SCRIPTS = {
     "ja": regex(r"[\u3040-\u30ff]"),
     "zh": regex(r"[\u4e00-\u9fff]"),
@@ -123,7 +123,7 @@ def _languages(own: str) -> Sequence[str]:
     """Return the languages that the words can be in: by their letters, and by the small words of each."""
     found = [name for name, letters in _SCRIPTS.items() if letters.search(own)]
     tokens = _WORD.findall(own)
-    scores = {name: sum(token in words for token in tokens) for name, words in _table().hints.items()}
+    scores = {name: sum(map(words.__contains__, tokens)) for name, words in _table().hints.items()}
     most = max(scores.values())
     if most:
         return [*found, *(name for name, score in scores.items() if 2 * score > most)]
@@ -155,4 +155,30 @@ def _table() -> _Table:
 
 @cache
 def _patterns(language: str) -> Mapping[str, re.Pattern[str]]:
-    return {kind: re.compile(source) for kind, source in _table().sources[language].items()}
+    return {kind: re.compile(group_by_start(source)) for kind, source in _table().sources[language].items()}
+
+
+def group_by_start(source: str) -> str:
+    """Return a pattern that matches in the same texts and is found several times faster: alternatives that
+    begin at the same kind of place are tried only there."""
+    groups: dict[str, list[str]] = {"^": [], r"\b": [], "": []}
+    for alternative in _alternatives(source):
+        start = next(each for each in groups if alternative.startswith(each))
+        groups[start].append(alternative.removeprefix(start))
+    return "|".join(f"{start}(?:{'|'.join(each)})" for start, each in groups.items() if each)
+
+
+def _alternatives(source: str) -> Iterator[str]:
+    """Split a pattern at each `|` outside of groups and sets."""
+    begun = depth = 0
+    is_set = False
+    for sign in _SYNTAX.finditer(source):
+        if is_set:
+            is_set = sign[0] != "]"
+        elif sign[0] == "|" and not depth:
+            yield source[begun : sign.start()]
+            begun = sign.end()
+        else:
+            is_set = sign[0] == "["
+            depth += (sign[0] == "(") - (sign[0] == ")")
+    yield source[begun:]

@@ -49,9 +49,10 @@ class StagedLedger:
         self._waiting += [each for each in entries if each.change.standing is ChangeState.PENDING]
         return entries
 
-    async def pending(self) -> Sequence[Entry]:
+    async def pending(self, target: Target | None = None) -> Sequence[Entry]:
         """Return what waits, with what this run lets wait."""
-        return [*await self._base.pending(), *self._waiting]
+        own = [each for each in self._waiting if target in (None, each.change.target)]
+        return [*await self._base.pending(target), *own]
 
     async def held(self, target: Target) -> Held:
         """Return it as it was when it was first asked for, with what was changed since by this run alone."""

@@ -200,9 +200,7 @@ class Vetting:
     async def find_waiting(self, draft: Draft) -> Entry | None:
         """Return the change that waits already and brings the same lesson."""
         waiting = [
-            entry
-            for entry in await self._ledger.pending()
-            if entry.change.target == draft.target and entry.change.author.actor in AGENTS
+            entry for entry in await self._ledger.pending(draft.target) if entry.change.author.actor in AGENTS
         ]
         made = await load_all_steps(self._ledger, [entry.change for entry in waiting])
         wanted = steps(draft.before, draft.after)

@@ -283,17 +283,26 @@ _fields_of = cache(msgspec.structs.fields)
 def convert_usage(kind: type[Counts], given: object) -> tuple[Counts, str]:
     """Convert what a provider reports about usage, without the fields that cannot be read. An answer does not
     fail for its bill. The second value names a field that cannot be right, if there is one."""
-    known: dict[str, Any] = {}
     if not isinstance(given, dict):
         return kind(), "" if given is None else "usage"
-    odd = ""
+    try:
+        usage, odd = msgspec.convert(given, kind, strict=False), ""
+    except (msgspec.ValidationError, OverflowError):
+        usage, odd = _readable_fields(kind, given)
     for field in _fields_of(kind):
         value = given.get(field.encode_name)
-        try:
-            known[field.name] = msgspec.convert(value, field.type, strict=False)
-        except (msgspec.ValidationError, OverflowError):
-            odd = field.name
         if isinstance(value, int | float) and not 0 <= value <= _MOST:
+            odd = field.name
+    return usage, odd
+
+
+def _readable_fields(kind: type[Counts], given: Mapping[str, object]) -> tuple[Counts, str]:
+    known: dict[str, Any] = {}
+    odd = ""
+    for field in _fields_of(kind):
+        try:
+            known[field.name] = msgspec.convert(given.get(field.encode_name), field.type, strict=False)
+        except (msgspec.ValidationError, OverflowError):
             odd = field.name
     return kind(**known), odd
 
@@ -328,7 +337,8 @@ class Events:
             lines[0] = bytes(self._rest) + lines[0]
             self._rest.clear()
         kept = len(self._data)
-        for line in (each.rstrip(b"\r") for each in lines):
+        for each in lines:
+            line = each.rstrip(b"\r")
             if line.startswith(b"data:"):
                 self._data.append(line[5:].removeprefix(b" "))
             elif not line and self._data:

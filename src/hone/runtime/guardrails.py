@@ -19,14 +19,14 @@ and nothing new between them, the turn ends. 0 switches a threshold off. Calls t
 counted as they end.
 """
 
-import json
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from itertools import takewhile
 
+import msgspec
 from msgspec import Struct
 
-from hone.core.messages import ToolCall, canonical
+from hone.core.messages import ToolCall
 from hone.core.permit import Effect
 from hone.core.tool import Outcome, ToolSpec, refused
 from hone.core.value import replace
@@ -63,7 +63,7 @@ class CallCounts(Struct, frozen=True):
 def tally(attempts: Sequence[Attempt], tool: str, arguments: str, *, unknown: bool = False) -> CallCounts:
     """How often this call has gone wrong, or nowhere, so far."""
     since = _since_write(attempts, (tool, arguments))
-    same = [each for each in since if each.call == (tool, arguments)]
+    same = [each for each in since if each.arguments == arguments and each.tool == tool]
     if unknown:
         return CallCounts(_failures(same), _unknown(attempts), unknown=True)
     of_tool = [each for each in since if each.tool == tool]
@@ -86,8 +86,10 @@ def _since_write(attempts: Sequence[Attempt], call: tuple[str, str]) -> Sequence
 
 def _since(attempts: Sequence[Attempt], event: Callable[[Attempt], bool]) -> Sequence[Attempt]:
     """What came after the last such attempt; all of them if there was none."""
-    after = sum(1 for _ in takewhile(lambda each: not event(each), reversed(attempts)))
-    return attempts[len(attempts) - after :]
+    for back, each in enumerate(reversed(attempts)):
+        if event(each):
+            return attempts[len(attempts) - back :]
+    return attempts
 
 
 def _failures(attempts: Sequence[Attempt]) -> int:
@@ -181,7 +183,8 @@ class Guard:
         writes = spec is not None and Effect.WRITE in spec.effects
         result = _QUICK.sub("", outcome.text)
         made = Attempt(call.name, arguments, outcome.failed, result, writes, spec is None)
-        made = replace(made, new=is_new(self.attempts, made))
+        if is_new(self.attempts, made):
+            made = replace(made, new=True)
         self._progressed = self._progressed or made.new
         self.attempts.append(made)
 
@@ -199,6 +202,7 @@ class Guard:
 def _value(arguments: str) -> str:
     """One spelling per JSON value; what is no JSON stands for itself."""
     try:
-        return canonical(json.loads(arguments.strip() or "{}"))
+        value: object = msgspec.json.decode(arguments.strip() or "{}")
+        return msgspec.json.encode(value, order="sorted").decode()
     except (ValueError, RecursionError):
         return arguments

@@ -74,7 +74,13 @@ class KeyedEnvironment(Mapping[str, str]):
 
 def open_keys(home: Path) -> "ProviderKeys | None":
     """Return the keys that are stored in a home, or None if there are none."""
-    return _keys_of(home) if os.path.lexists(home / KEYS_FILE) else None
+    return _keys_of(home) if os.path.lexists(_keys_path(home)) else None
+
+
+@cache
+def _keys_path(home: Path) -> str:
+    """Join the path once: each result of a tool asks for it."""
+    return str(home / KEYS_FILE)
 
 
 @cache

@@ -135,6 +135,7 @@ class Session:
         self.agent = agent
         self.transcript = transcript
         self._deps = deps
+        self._due_topics = frozenset(topic.name for topic in deps.topics if topic.interval)
         self._stored = stored
         self._voice = voice
         self._informed = informed
@@ -442,8 +443,8 @@ class Session:
     @property
     def _topics(self) -> Topics:
         """What this conversation is ever reviewed for. A plain chat has nothing to write down with."""
-        own = self.header.origin is Origin.USER and bool(self.agent.prefix.tools)
-        return frozenset(topic.name for topic in self._deps.topics if topic.interval and own)
+        is_own = self.header.origin is Origin.USER and self.agent.prefix.tools
+        return self._due_topics if is_own else frozenset()
 
     def _turn_of(self, longer: Transcript, *, answered: bool) -> TurnSummary | None:
         """What the last turn adds if it is over, and if that counts for something."""

@@ -31,8 +31,10 @@ def summarize(
     calls: dict[str, ToolCall] = {}
     iterations, fixed, used, failed = 0, False, set(), set()
     for message in messages:
-        iterations += bool(message.calls)
-        calls.update((call.id, call) for call in message.calls)
+        if made := message.calls:
+            iterations += 1
+            calls.update((call.id, call) for call in made)
+            continue
         result = message.result
         if result is None or result.call not in calls:
             continue

@@ -40,6 +40,11 @@ RESTING = (
     "id IN (SELECT id FROM changes WHERE session = ? UNION SELECT change FROM evidence WHERE session = ?)"
 )
 WAITING = f"standing = 'pending' AND {SETTLED} IS NULL"
+CHOSEN = "(SELECT value FROM json_each(?))"
+CHANGES = f"SELECT {COLUMNS} FROM changes AS c WHERE id IN {CHOSEN} ORDER BY id DESC"
+PARTS = f"WHERE change IN {CHOSEN} ORDER BY change, position"
+DELTAS = f"SELECT change, path, before, after FROM deltas {PARTS}"
+EVIDENCE = f"SELECT change, session, message, trust, digest FROM evidence {PARTS}"
 CONTENT = "SELECT body FROM knowledge WHERE digest = ?"
 HOLDINGS = "SELECT target, path, digest FROM holdings WHERE target >= ? AND target < ?"
 PRINTS = "SELECT target, path, digest, inode, modified FROM prints WHERE target = ?"
@@ -54,9 +59,10 @@ class _Choice(Struct, frozen=True):
     values: tuple[Any, ...] = ()
     limit: int = -1
 
-    def ask(self, connection: apsw.Connection, question: str) -> apsw.Cursor:
+    def ids(self, connection: apsw.Connection) -> str:
+        """Return them as a JSON list, for questions about each of them."""
         chosen = f"SELECT id FROM changes AS c WHERE {self.where} ORDER BY id DESC LIMIT ?"
-        return connection.execute(f"WITH chosen AS ({chosen}) {question}", (*self.values, self.limit))
+        return json.dumps([id for (id,) in connection.execute(chosen, (*self.values, self.limit))])
 
 
 def every(connection: apsw.Connection, id: int | None = None) -> tuple[Entry, ...]:
@@ -67,19 +73,13 @@ def every(connection: apsw.Connection, id: int | None = None) -> tuple[Entry, ..
 def _entries(connection: apsw.Connection, choice: _Choice) -> tuple[Entry, ...]:
     deltas: defaultdict[int, list[Delta]] = defaultdict(list)
     evidence: defaultdict[int, list[Evidence]] = defaultdict(list)
-    id = 0
+    entries, ids, id = [], (choice.ids(connection),), 0
     try:
-        parts = "FROM {} WHERE change IN chosen ORDER BY change, position"
-        for id, *delta in choice.ask(
-            connection, f"SELECT change, path, before, after {parts.format('deltas')}"
-        ):
+        for id, *delta in connection.execute(DELTAS, ids):
             deltas[id].append(Delta(*delta))
-        named = f"SELECT change, session, message, trust, digest {parts.format('evidence')}"
-        for id, session, message, trust, name in choice.ask(connection, named):
+        for id, session, message, trust, name in connection.execute(EVIDENCE, ids):
             evidence[id].append(Evidence(session, message, Trust(trust), name))
-        rows = f"SELECT {COLUMNS} FROM changes AS c WHERE id IN chosen ORDER BY id DESC"
-        entries = []
-        for id, *row in choice.ask(connection, rows):
+        for id, *row in connection.execute(CHANGES, ids):
             entries.append(_entry(id, row, tuple(deltas[id]), tuple(evidence[id])))
     except SYMPTOMS as error:
         raise Corrupt(
@@ -118,8 +118,9 @@ def _chosen(connection: apsw.Connection, query: ChangeQuery = EVERY) -> tuple[En
     return _entries(connection, _Choice(where or "TRUE", values, limit))
 
 
-def _pending(connection: apsw.Connection) -> tuple[Entry, ...]:
-    return _entries(connection, _Choice(WAITING))[::-1]
+def _pending(connection: apsw.Connection, target: Target | None = None) -> tuple[Entry, ...]:
+    choice = _Choice(WAITING) if target is None else _Choice(f"{WAITING} AND target = ?", (sound(target),))
+    return _entries(connection, choice)[::-1]
 
 
 def _latest(connection: apsw.Connection) -> ChangeId:
