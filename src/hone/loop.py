@@ -130,9 +130,8 @@ async def step(agent: Agent, record: "Record", budget: Budget) -> bool:
     for batch in batches(agent, calls):
         outward = [call.id for call in batch if has_effect(OUTWARD, call, agent.toolbox)]
         record.doubtful = record.tainted or any(has_effect(NETWORK, call, agent.toolbox) for call in batch)
-        await asyncio.gather(
-            *(attempt(agent, call, normalized.faults.get(call.id, ""), record) for call in batch)
-        )
+        attempts = [attempt(agent, call, normalized.faults.get(call.id, ""), record) for call in batch]
+        await (asyncio.gather(*attempts) if len(batch) > 1 else attempts[0])
         await record.add([record.results[call.id] for call in batch])
         record.tainted = record.tainted or any(record.results[id][1] is Trust.FOREIGN for id in outward)
     if calls and all(kind_of(agent, call) is ToolKind.CODE for call in calls):

@@ -43,6 +43,8 @@ CHILD_CALLS = 30
 """Model calls of a child that a task was given to."""
 TAIL = 0.25
 """The share of a conversation that stays as it is at its end."""
+PUT_OFF_EVERY = timedelta(seconds=15)
+"""How often a look is put off in the middle of a turn."""
 LEFT_OUT = "hone.core.opaque:describe_left_out"
 """Loaded with the first change of models."""
 OBTAIN, CONSTRAIN = "hone.runtime.returning:obtain", "hone.models.forms:constrain"
@@ -142,6 +144,7 @@ class Session:
         self.opening = opening
         self._busy = self._cancelled = False
         self._queued = False
+        self._stored_look: Look | None = None
         self._turn: asyncio.Task[object] | None = None
         self._interrupts = 0
         self._untold = ""
@@ -455,8 +458,16 @@ class Session:
         return summarize([node.message for node in own][::-1], answered=answered, readers=readers)
 
     def _look(self, longer: Transcript, turn: TurnSummary | None) -> Look | None:
-        """When to look back if nothing follows. It is stored with each message, so that nothing depends on
-        how the owner leaves."""
+        """When to look back if nothing follows, stored with the messages, so that nothing depends on how the
+        owner leaves. In the middle of a turn it is put off now and then only."""
+        look = self._next_look(longer, turn)
+        known = self._stored_look
+        if look and known and not _is_over(longer) and _can_wait(look, known):
+            return None
+        self._stored_look = look
+        return look
+
+    def _next_look(self, longer: Transcript, turn: TurnSummary | None) -> Look | None:
         deps, topics = self._deps, self._topics
         said = next((node for node in reversed(longer.nodes) if node.message.role is Role.USER), None)
         silence = deps.look_after(self.agent.prefix.model)
@@ -472,6 +483,11 @@ class Session:
             cue = next(filter(None, map(find_cue, texts)), fixed)
             return Look(at, cue, count_turns(texts[0]) - 1, tainted, topics, is_examined=True)
         return Look(at, fixed, 0, tainted, topics)
+
+
+def _can_wait(look: Look, known: Look) -> bool:
+    """Tell whether a look adds nothing to the one that is stored, and is due a little later."""
+    return not look.is_new and look.tainted == known.tainted and look.at - known.at < PUT_OFF_EVERY
 
 
 def _is_over(transcript: Transcript) -> bool:

@@ -23,8 +23,11 @@ ON CONFLICT (session) DO UPDATE SET messages = excluded.messages, due = excluded
 PUT_OFF = "UPDATE looks SET messages = ?, due = ?, tainted = max(tainted, ?) WHERE session = ?"
 HASTEN = "UPDATE looks SET due = min(due, ?) WHERE session = ?"
 DROP = "DELETE FROM looks WHERE session = ?"
-ALL = f"SELECT {COLUMNS} FROM looks ORDER BY due, session"
-ONE = f"SELECT {COLUMNS} FROM looks WHERE session = ?"
+# A look is not put off with every message of a turn, so the session knows better how long it is.
+LENGTH = "coalesce((SELECT s.messages FROM sessions AS s WHERE s.id = looks.session), messages)"
+READ = f"SELECT session, tree, {LENGTH}, folder, due, cue, turns, tainted FROM looks"
+ALL = f"{READ} ORDER BY due, session"
+ONE = f"{READ} WHERE session = ?"
 DAMAGED = "What is to be looked back over is damaged. Restore the database from a backup."
 
 
