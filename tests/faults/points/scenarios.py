@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from tests.faults.points import files, knowledge
 from tests.faults.points.backups import BackingUp, Restoring
+from tests.faults.points.deleting import Deleting
 from tests.faults.points.erasing import Erase
 from tests.faults.points.reviews import Review
 from tests.faults.points.rewinds import Rewinding
@@ -31,5 +32,6 @@ SCENARIOS: Sequence[Scenario] = (
     Rewinding(),
     BackingUp(),
     Restoring(),
+    Deleting(),
     Erase(),
 )
