@@ -98,6 +98,16 @@ FEATURES = (
         },
     ),
     Feature(
+        "recall",
+        "sessions",
+        {
+            "recall": (
+                "hone.features.recall.commands:recall",
+                "Measure how well search finds what was said.",
+            )
+        },
+    ),
+    Feature(
         "imports",
         "sessions",
         {"import": ("hone.features.imports.commands:import_", "Bring in conversations with another agent.")},

@@ -59,6 +59,7 @@ class BundledPerson(Struct, frozen=True):
     name: str
     sessions: tuple[tuple[BundledMessage, ...], ...]
     questions: tuple[BundledQuestion, ...]
+    asked: datetime = ASKED
 
 
 @cache
