@@ -17,12 +17,17 @@ from math import log
 from pathlib import Path
 from typing import Any
 
+from benchmarks.bench import ROOT
+from benchmarks.table import placed
 from hone.core.recall import Hit, Passage, Query, SearchResult, said, stem
 from hone.features.recall import report
 from hone.features.recall.bundled import PACE, BundledMessage, BundledPerson, BundledQuestion
 from hone.features.recall.evaluation import Evaluation, Searches, by_words, evaluate_people
 from hone.stores.home import Stores
 
+PAGE = ROOT / "docs" / "recall.md"
+MARK = "<!-- figures: written by `python -m benchmarks.locomo PATH --write` -->"
+HOMES = {False: "one each", True: "one for all"}
 CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open", 4: "single-hop"}
 PLACE = re.compile(r"D:?(\d+):(\d+)")
 WORD = re.compile(r"\w+")
@@ -123,11 +128,18 @@ def main() -> None:
     parser.add_argument("path", type=Path, help="locomo10.json")
     parser.add_argument("--merged", action="store_true", help="only all conversations in one home")
     parser.add_argument("--single", action="store_true", help="only each conversation in a home")
+    parser.add_argument("--write", action="store_true", help=f"the table, into {PAGE.relative_to(ROOT)}")
     options = parser.parse_args()
     both = options.merged == options.single
+    rows = []
     for merged in (False, True):
         if both or merged == options.merged:
-            print(*report.lines(asyncio.run(measured(options.path, merged=merged))), sep="\n", flush=True)
+            found = asyncio.run(measured(options.path, merged=merged))
+            print(*report.lines(found), sep="\n", flush=True)
+            rows += [f"| {HOMES[merged]} {row}" for row in report.markdown(found, kinds=False)]
+    if options.write:
+        figures = "\n".join([*report.head("homes", "search"), *rows])
+        PAGE.write_text(placed(PAGE.read_text("utf-8"), figures, MARK), "utf-8")
 
 
 async def measured(path: Path, *, merged: bool) -> Evaluation:

@@ -5,22 +5,20 @@
 
 import argparse
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC
 from pathlib import Path
 
 from benchmarks.bench import ROOT
+from benchmarks.table import placed
 from hone.features.recall import report
 from hone.features.recall.bundled import BundledMessage, BundledPerson, BundledQuestion, people
 from hone.features.recall.evaluation import Evaluation, Prepare, by_words, evaluate_people
 from tests.recall.conversations import Conversation, Said, conversations
 
 PAGE = ROOT / "docs" / "recall.md"
-BEGIN, END = (
-    "<!-- figures: written by `python -m benchmarks.recall_quality --write` -->",
-    "<!-- end of figures -->",
-)
-HEAD = ("| search | kind | questions | R@1 | R@5 | R@10 | MRR |", "|---|---|---:|---:|---:|---:|---:|")
+MARK = "<!-- figures: written by `python -m benchmarks.recall_quality --write` -->"
+HOMES = {False: "one each", True: "one for all"}
 
 
 def first_set() -> list[BundledPerson]:
@@ -46,36 +44,33 @@ def message(said: Said) -> BundledMessage:
     return BundledMessage(said.role, said.text, said.at.replace(tzinfo=UTC))
 
 
-SETS = {"first set, tuned on": first_set, "second set, kept apart": lambda: list(people())}
+SETS: dict[str, Callable[[], Sequence[BundledPerson]]] = {"first": first_set, "second": people}
 
 
-async def measured(prepare: Prepare = by_words) -> list[tuple[str, Evaluation]]:
-    found = []
-    for name, load in SETS.items():
-        for merged in (False, True):
-            found.append((name, await evaluate_people(load(), merged=merged, prepare=prepare)))
-    return found
+async def measured(prepare: Prepare = by_words) -> dict[tuple[str, str], Evaluation]:
+    """Return what was found by set and home."""
+    return {
+        (name, HOMES[merged]): await evaluate_people(load(), merged=merged, prepare=prepare)
+        for name, load in SETS.items()
+        for merged in (False, True)
+    }
 
 
-def pictured(found: Sequence[tuple[str, Evaluation]]) -> str:
-    """Markdown: all questions of each set and home first, then the second set by kind."""
-    tables = [tabled(f"{name}: {each.name}", [each], kinds=False) for name, each in found]
-    second = [each for name, each in found if name.startswith("second")]
-    tables += [tabled(f"By kind, {each.name}", [each], kinds=True) for each in second]
-    return "\n\n".join(tables)
-
-
-def tabled(title: str, evaluations: Sequence[Evaluation], *, kinds: bool) -> str:
-    rows = [row for each in evaluations for row in report.markdown(each, kinds=kinds)]
-    return "\n".join([f"{title[:1].upper()}{title[1:]}:", "", *HEAD, *rows])
-
-
-def placed(page: str, figures: str) -> str:
-    before, begin, rest = page.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise SystemExit(f"{PAGE} lacks the marks {BEGIN} and {END}")
-    return f"{before}{BEGIN}\n\n{figures}\n\n{END}{after}"
+def pictured(found: Mapping[tuple[str, str], Evaluation]) -> str:
+    """Return Markdown: all questions of each set and home, then the second set by kind."""
+    rows = [
+        f"| {name} | {home} {row}"
+        for (name, home), each in found.items()
+        for row in report.markdown(each, kinds=False)
+    ]
+    kinds = [
+        f"| {home} {row}"
+        for (name, home), each in found.items()
+        if name == "second"
+        for row in report.markdown(each, kinds=True)
+    ]
+    whole, apart = report.head("set", "homes", "search"), report.head("homes", "search", "kind")
+    return "\n".join([*whole, *rows, "", "The second set by kind:", "", *apart, *kinds])
 
 
 def main() -> None:
@@ -85,7 +80,7 @@ def main() -> None:
     options = parser.parse_args()
     figures = pictured(asyncio.run(measured()))
     if options.write:
-        options.page.write_text(placed(options.page.read_text("utf-8"), figures), "utf-8")
+        options.page.write_text(placed(options.page.read_text("utf-8"), figures, MARK), "utf-8")
     else:
         print(figures)
 

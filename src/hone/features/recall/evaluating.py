@@ -20,6 +20,7 @@ from hone.features.recall.evaluation import evaluate as evaluate_home
 from hone.features.recall.own_questions import OwnQuestion, find_evidence, read_questions
 from hone.features.recall.searches import own_searches
 from hone.features.recall.writing import Subject, Written, count_tokens, draw, write
+from hone.files.exports import note_export
 
 NOTHING_NAMED = (
     "Say what to ask: --bundled, or --questions FILE. "
@@ -100,20 +101,18 @@ def questions(options: Options, path: Path, count: int, seed: int, model: str, y
     if path.exists():
         raise Refused(f"{path} is there already and is left as it is.")
 
-    async def act(hone: Hone) -> list[Written] | None:
+    async def act(hone: Hone) -> int:
         subjects = await draw(hone.sessions, count, seed)
         if not subjects:
             raise Refused("No message is long enough to ask about. Talk with Hone first.")
         found = await hone.models.find(model)
         click.echo(describe(subjects, found.name, hone))
         if not confirm("Send them?", ALONE, yes=yes):
-            return None
-        return [each async for each in write(found.model, found.name, hone.clock, subjects, progress())]
+            return complain("Nothing was sent.", FAILED)
+        written = [each async for each in write(found.model, found.name, hone.clock, subjects, progress())]
+        return _store(path, written, hone.home)
 
-    written = with_home(options, act)
-    if written is None:
-        return complain("Nothing was sent.", FAILED)
-    return _store(path, written)
+    return with_home(options, act)
 
 
 def describe(subjects: list[Subject], model: str, hone: Hone) -> str:
@@ -126,7 +125,7 @@ def describe(subjects: list[Subject], model: str, hone: Hone) -> str:
     return f"To {model}: {what}, about {sent:,} tokens in and {back:,} out · {cost}"
 
 
-def _store(path: Path, written: list[Written]) -> int:
+def _store(path: Path, written: list[Written], home: Path) -> int:
     """Write the questions that can be used, and tell what was spent."""
     kept = [each for each in written if not each.fault]
     faulty, spent = len(written) - len(kept), account(each.usage for each in written)
@@ -137,6 +136,7 @@ def _store(path: Path, written: list[Written]) -> int:
         for each in kept
     )
     create(path, "".join(msgspec.json.encode(each).decode() + "\n" for each in lines))
+    note_export(home, path)
     left = f"{faulty} left out, since they repeat their messages. " if faulty else ""
     click.echo(f"Wrote {number_of(len(kept), 'question')} to {path}. {left}{spent}")
     click.echo(f"Read them, then ask them: hone recall evaluate --questions {path}")

@@ -29,11 +29,23 @@ def lines(evaluation: Evaluation) -> Iterator[str]:
 
 
 def markdown(evaluation: Evaluation, *, kinds: bool) -> Iterator[str]:
-    """Return the rows of a Markdown table: search, kind, questions, figures."""
+    """Return the rows of a Markdown table: the search, with `kinds` the kind, the questions, the figures."""
     for name, found in evaluation.searches.items():
-        for kind, standing in found.items():
-            if kinds or kind == next(iter(found)):
-                yield f"| {_title(name)} | {kind} | {standing.questions} | {' | '.join(figures(standing))} |"
+        for number, (kind, standing) in enumerate(found.items()):
+            if kinds or not number:
+                cells = [
+                    _title(name),
+                    *([kind] if kinds else []),
+                    str(standing.questions),
+                    *figures(standing),
+                ]
+                yield f"| {' | '.join(cells)} |"
+
+
+def head(*columns: str) -> tuple[str, str]:
+    """Return the head of a Markdown table with these columns before the questions and the figures."""
+    measured = ("questions", *COLUMNS)
+    return f"| {' | '.join((*columns, *measured))} |", f"|{'---|' * len(columns)}{'---:|' * len(measured)}"
 
 
 def figures(standing: Standing) -> Sequence[str]:
@@ -50,4 +62,5 @@ def _of(evaluation: Evaluation, name: str, kind: str) -> Standing:
 
 
 def _title(name: str) -> str:
-    return "words alone" if name == WORDS else f"with {name}"
+    """Say what a search goes by: an embedder has the form PROVIDER/MODEL."""
+    return "words alone" if name == WORDS else f"with {name}" if "/" in name else name
