@@ -12,7 +12,8 @@ from hone.cli.options import FAILED, Options, confirm
 from hone.cli.output import echo, echo_json
 from hone.core.visible import visible
 from hone.features.local_models.local import PROVIDER
-from hone.features.local_models.weights import ModelCache, Weights, megabytes
+from hone.features.local_models.weights import ModelCache, Weights
+from hone.models.weights import megabytes
 from hone.models.wrappers import FREE
 from hone.runtime.offers import ModelOffer
 from hone.settings import home_folder
