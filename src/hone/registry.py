@@ -55,6 +55,8 @@ class Feature(NamedTuple):
     part: str = ""
     hooks: tuple[str, ...] = ()
     providers: tuple[str, ...] = ()
+    setting: str = ""
+    """The setting without which the part has nothing to do, such as "recall.embedder"."""
     slash: Mapping[str, tuple[str, str, str]] = {}
     """Chat commands: name → ("module:object", short help, argument)."""
 
@@ -144,6 +146,14 @@ FEATURES = (
         {"experiment": ("hone.features.experiments.commands:experiment", "Measure whether a lesson helps.")},
         part="hone.features.experiments.part:ExperimentsPart",
         hooks=("findings", "leftovers", "holdings"),
+    ),
+    Feature(
+        "recall",
+        "sessions",
+        {},
+        part="hone.features.recall.part:RecallPart",
+        hooks=("recall", "meanings", "attend", "notify", "finish", "close"),
+        setting="recall.embedder",
     ),
     Feature(
         "backups",
