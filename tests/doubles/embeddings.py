@@ -35,7 +35,9 @@ class EmbeddingServer:
                 with outer._lock:
                     outer.requests.append(asked)
                     outer.keys.append(self.headers.get("authorization", ""))
-                missing = (bool(models) and asked["model"] not in models) or self.path != "/v1/embeddings"
+                missing = (bool(models) and asked["model"] not in models) or not self.path.endswith(
+                    "/v1/embeddings"
+                )
                 refused: Answer = (404, {}, {"error": {"message": f'model "{asked["model"]}" not found'}})
                 self.reply(*(odd(asked) or (refused if missing else (200, {}, usual(asked)))))
 

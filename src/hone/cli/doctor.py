@@ -10,10 +10,10 @@ import click
 
 from hone.app import Hone
 from hone.cli.options import FAILED, Options
+from hone.cli.searching import describe_search
 from hone.core.errors import HoneError
 from hone.core.visible import visible
 from hone.knowledge import places
-from hone.registry import list_commands
 from hone.runtime.provenance.trusting import find_fault
 from hone.settings import home_folder
 from hone.stores.damage import DamageKind, advise
@@ -21,10 +21,6 @@ from hone.stores.home import FILE
 from hone.stores.keys import examine_keys
 from hone.stores.maintenance import MEMORIES, examine_home, repair_home
 from hone.stores.repair import Rebuilt
-
-RECALL = "recall"
-"""The command that chooses how search works, if that feature is here."""
-SEARCH_OFFER = "to search by meaning, too: hone models add minilm, then hone recall use local/minilm"
 
 
 @click.command(short_help="Check the home folder, the model and the sandbox.")
@@ -76,8 +72,8 @@ async def examine(options: Options, *, deep: bool = False) -> AsyncIterator[tupl
             yield False, f"model: {str(error).splitlines()[0]}"
         if unreadable := find_fault(hone.home):
             yield False, f"provenance: {unreadable} Until then everything counts as foreign."
-        if RECALL in list_commands():
-            yield True, f"search: {_describe_search(hone.settings.recall.embedder)}"
+        if search := describe_search(hone.settings):
+            yield True, search
         trusted = "trusted" if hone.folders.trusts(hone.folder) else "not trusted; see hone trust --help"
         yield True, f"folder: {hone.folder} is {trusted}"
         held, lines = await hone.sandbox()
@@ -116,12 +112,6 @@ async def _stored(hone: Hone) -> AsyncIterator[tuple[bool, str]]:
     yield True, f"files: journal and skills say what the ledger says ({same:,} looked at){changed}"
     for check in await hone.checks():
         yield check
-
-
-def _describe_search(embedder: str) -> str:
-    if embedder:
-        return f"by words and, with {embedder}, by meaning; see hone recall status"
-    return f"by words; {SEARCH_OFFER}"
 
 
 def _name(file: str) -> str:
