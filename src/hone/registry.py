@@ -100,6 +100,16 @@ FEATURES = (
         },
     ),
     Feature(
+        "recall",
+        "sessions",
+        {
+            "recall": (
+                "hone.features.recall.commands:recall",
+                "Search by meaning, too: choose how, and see how far it is.",
+            )
+        },
+    ),
+    Feature(
         "imports",
         "sessions",
         {"import": ("hone.features.imports.commands:import_", "Bring in conversations with another agent.")},

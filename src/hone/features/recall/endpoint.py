@@ -26,7 +26,7 @@ DIMENSIONS = {"text-embedding-3-small": 512, "text-embedding-3-large": 1_024}
 """Models that can be asked for shorter vectors, and are: a byte is kept for each number of each message."""
 
 
-class Prefixes(Struct, frozen=True):
+class TrainedPrefixes(Struct, frozen=True):
     """What a model was trained to read before a question, and before a passage."""
 
     question: str = ""
@@ -34,18 +34,18 @@ class Prefixes(Struct, frozen=True):
 
 
 _RETRIEVE = "Represent this sentence for searching relevant passages: "
-PREFIXES: Mapping[str, Prefixes] = {
-    "nomic-embed": Prefixes("search_query: ", "search_document: "),
-    "embeddinggemma": Prefixes("task: search result | query: ", "title: none | text: "),
-    "mxbai-embed": Prefixes(_RETRIEVE),
-    "snowflake-arctic-embed": Prefixes(_RETRIEVE),
-    "bge-small-en": Prefixes(_RETRIEVE),
-    "bge-base-en": Prefixes(_RETRIEVE),
-    "bge-large-en": Prefixes(_RETRIEVE),
-    "e5-small": Prefixes("query: ", "passage: "),
-    "e5-base": Prefixes("query: ", "passage: "),
-    "e5-large": Prefixes("query: ", "passage: "),
-    "qwen3-embedding": Prefixes(
+PREFIXES: Mapping[str, TrainedPrefixes] = {
+    "nomic-embed": TrainedPrefixes("search_query: ", "search_document: "),
+    "embeddinggemma": TrainedPrefixes("task: search result | query: ", "title: none | text: "),
+    "mxbai-embed": TrainedPrefixes(_RETRIEVE),
+    "snowflake-arctic-embed": TrainedPrefixes(_RETRIEVE),
+    "bge-small-en": TrainedPrefixes(_RETRIEVE),
+    "bge-base-en": TrainedPrefixes(_RETRIEVE),
+    "bge-large-en": TrainedPrefixes(_RETRIEVE),
+    "e5-small": TrainedPrefixes("query: ", "passage: "),
+    "e5-base": TrainedPrefixes("query: ", "passage: "),
+    "e5-large": TrainedPrefixes("query: ", "passage: "),
+    "qwen3-embedding": TrainedPrefixes(
         "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:"
     ),
 }
@@ -96,7 +96,7 @@ class EndpointEmbedder:
 
     @property
     def id(self) -> str:
-        """Prefixes count: they change the vectors."""
+        """TrainedPrefixes count: they change the vectors."""
         prefixed = "+prefix" if self._prefixes.passage else ""
         return f"{urlsplit(self._endpoint.url).netloc}/{self._model}:{self._asked or 'full'}{prefixed}"
 
@@ -171,8 +171,8 @@ class EndpointEmbedder:
         return Unusable(f"{self._endpoint.provider} did not embed the text: {what}.")
 
     def _advise(self, error: ModelError) -> ModelError:
-        """Say what to do where the endpoint refuses: most often the model is not there."""
-        if type(error) is not Rejected:
+        """Say what to do where the endpoint refuses (400, 404): the model is not there or cannot embed."""
+        if type(error) is not Rejected or "(40" not in str(error):
             return error
         pull = f" Fetch it with: ollama pull {self._model}" if self._endpoint.provider == "ollama" else ""
         return Rejected(
@@ -181,9 +181,9 @@ class EndpointEmbedder:
         )
 
 
-def find_prefixes(model: str) -> Prefixes:
+def find_prefixes(model: str) -> TrainedPrefixes:
     name = model.lower()
-    return next((each for part, each in PREFIXES.items() if part in name), Prefixes())
+    return next((each for part, each in PREFIXES.items() if part in name), TrainedPrefixes())
 
 
 def find_host(url: str) -> str:

@@ -12,11 +12,14 @@ from typing import TYPE_CHECKING
 
 from hone.core.embedding import Purpose
 from hone.core.errors import Corrupt, SettingsError
+from hone.core.loading import import_object
 from hone.models.weights import EmbeddingCache, EmbeddingWeights
 
 if TYPE_CHECKING:
     from hone.features.recall.encoder import Encoder
 
+OPEN_ENCODER = "hone.features.recall.encoder:open_encoder"
+"""Loaded with the first text: it needs the extra."""
 EXTRA = ("numpy", "safetensors", "tokenizers")
 _THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "TOKENIZERS_PARALLELISM")
 """What numpy and the tokenizer read when they are loaded."""
@@ -60,11 +63,12 @@ class LocalEmbedder:
 def load(cache: EmbeddingCache, weights: EmbeddingWeights) -> "Encoder":
     """Raise Corrupt, with the command that mends it, if the files cannot be read."""
     with _one_thread():
-        from hone.features.recall.encoder import open_encoder
+        open_encoder = import_object(OPEN_ENCODER)
     try:
-        return open_encoder(
+        encoder: Encoder = open_encoder(
             cache.place(weights, weights.model), cache.place(weights, weights.tokenizer), weights
         )
+        return encoder
     except (OSError, ValueError, KeyError) as error:
         name = weights.name
         raise Corrupt(

@@ -20,12 +20,8 @@ _MATRIX = "/MatMul"
 def read_onnx(path: Path) -> dict[str, Floats]:
     """Return the tensors by the names that they have in PyTorch. A matrix that the export renamed and turned
     around gets its name from the node that multiplies by it. Raises ValueError if the file is damaged."""
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        view = memoryview(data)
-        try:
-            return _read_model(view)
-        finally:
-            view.release()
+    with path.open("rb") as file:
+        return _read_model(memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)))
 
 
 def _read_model(view: memoryview) -> dict[str, Floats]:
@@ -53,7 +49,7 @@ def _named_matrix(node: memoryview) -> dict[str, str]:
 
 
 def _tensor(view: memoryview) -> tuple[str, Floats | None]:
-    """A copy, since the file is closed afterwards; None for numbers of another kind."""
+    """Return name and numbers, which stay in the file; None for numbers of another kind."""
     name, shape, kind, raw = "", list[int](), 0, view[:0]
     for field, wire, value in _fields(view):
         if isinstance(value, int):
@@ -69,7 +65,7 @@ def _tensor(view: memoryview) -> tuple[str, Floats | None]:
             raw = value
     if kind != _FLOAT:
         return name, None
-    return name, np.frombuffer(raw, dtype="<f4").astype(np.float32).reshape(shape)
+    return name, np.frombuffer(raw, dtype="<f4").astype(np.float32, copy=False).reshape(shape)
 
 
 def _parts(view: memoryview, wanted: int) -> Iterator[memoryview]:
