@@ -55,6 +55,8 @@ class Feature(NamedTuple):
     part: str = ""
     hooks: tuple[str, ...] = ()
     providers: tuple[str, ...] = ()
+    setting: str = ""
+    """The setting without which the part has nothing to do, such as "recall.embedder"."""
     slash: Mapping[str, tuple[str, str, str]] = {}
     """Chat commands: name → ("module:object", short help, argument)."""
 
@@ -103,9 +105,12 @@ FEATURES = (
         {
             "recall": (
                 "hone.features.recall.commands:recall",
-                "Measure how well search finds what was said.",
+                "Search by meaning, too, and measure how well search finds.",
             )
         },
+        part="hone.features.recall.part:RecallPart",
+        hooks=("recall", "meanings", "attend", "notify", "finish", "close"),
+        setting="recall.embedder",
     ),
     Feature(
         "imports",
