@@ -18,11 +18,12 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.bench import ROOT
+from benchmarks.embedders import preparing
 from benchmarks.table import placed
 from hone.core.recall import Hit, Passage, Query, SearchResult, said, stem
 from hone.features.recall import report
 from hone.features.recall.bundled import PACE, BundledMessage, BundledPerson, BundledQuestion
-from hone.features.recall.evaluation import Evaluation, Searches, by_words, evaluate_people
+from hone.features.recall.evaluation import Evaluation, Prepare, Searches, evaluate_people
 from hone.stores.home import Stores
 
 PAGE = ROOT / "docs" / "recall.md"
@@ -71,17 +72,25 @@ def stems(text: str) -> list[str]:
     return [stem(word) for word in WORD.findall(text.lower()) if word not in COMMON]
 
 
-@asynccontextmanager
-async def beside_reference(stores: Stores, folder: Path) -> AsyncIterator[Searches]:
+def beside(prepare: Prepare) -> Prepare:
     """Hone's own searches, and the reference over the same messages."""
+
+    @asynccontextmanager
+    async def both(stores: Stores, folder: Path) -> AsyncIterator[Searches]:
+        async with prepare(stores, folder) as searches:
+            yield {**searches, REFERENCE: PlainBm25(await stored(stores))}
+
+    return both
+
+
+async def stored(stores: Stores) -> list[Hit]:
     hits = []
     for summary in await stores.sessions.list(None, None):
-        stored = await stores.sessions.load(summary.header.id)
-        for number, node in enumerate(stored.transcript.nodes, 1):
+        session = await stores.sessions.load(summary.header.id)
+        for number, node in enumerate(session.transcript.nodes, 1):
             passage = Passage(number, node.message.role, node.trust, node.at, said(node.message))
-            hits.append(Hit(stored.header, stored.header.id, passage))
-    async with by_words(stores, folder) as searches:
-        yield {**searches, REFERENCE: PlainBm25(hits)}
+            hits.append(Hit(session.header, session.header.id, passage))
+    return hits
 
 
 def load(path: Path) -> list[BundledPerson]:
@@ -128,13 +137,14 @@ def main() -> None:
     parser.add_argument("path", type=Path, help="locomo10.json")
     parser.add_argument("--merged", action="store_true", help="only all conversations in one home")
     parser.add_argument("--single", action="store_true", help="only each conversation in a home")
+    parser.add_argument("--embedder", default="", help="measure with it, too, such as local/minilm")
     parser.add_argument("--write", action="store_true", help=f"the table, into {PAGE.relative_to(ROOT)}")
     options = parser.parse_args()
     both = options.merged == options.single
     rows = []
     for merged in (False, True):
         if both or merged == options.merged:
-            found = asyncio.run(measured(options.path, merged=merged))
+            found = asyncio.run(measured(options.path, options.embedder, merged=merged))
             print(*report.lines(found), sep="\n", flush=True)
             rows += [f"| {HOMES[merged]} {row}" for row in report.markdown(found, kinds=False)]
     if options.write:
@@ -142,12 +152,13 @@ def main() -> None:
         PAGE.write_text(placed(PAGE.read_text("utf-8"), figures, MARK), "utf-8")
 
 
-async def measured(path: Path, *, merged: bool) -> Evaluation:
+async def measured(path: Path, embedder: str, *, merged: bool) -> Evaluation:
     def tell(done: int, total: int) -> None:
         if sys.stderr.isatty():
             print(f"\r{done:,} of {total:,}", end="\r\n"[done == total], file=sys.stderr)
 
-    return await evaluate_people(load(path), merged=merged, prepare=beside_reference, tell=tell)
+    async with preparing(embedder) as prepare:
+        return await evaluate_people(load(path), merged=merged, prepare=beside(prepare), tell=tell)
 
 
 if __name__ == "__main__":

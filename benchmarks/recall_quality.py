@@ -1,6 +1,7 @@
 """`python -m benchmarks.recall_quality`: recall and MRR on both bundled sets, single and merged.
 
-`--write` puts the tables into docs/recall.md, between its two marks.
+`--write` puts the tables into docs/recall.md, between its two marks. `--embedder local/minilm` measures with
+that one, too; HONE_HOME is where its weights are.
 """
 
 import argparse
@@ -10,10 +11,11 @@ from datetime import UTC
 from pathlib import Path
 
 from benchmarks.bench import ROOT
+from benchmarks.embedders import preparing
 from benchmarks.table import placed
 from hone.features.recall import report
 from hone.features.recall.bundled import BundledMessage, BundledPerson, BundledQuestion, people
-from hone.features.recall.evaluation import Evaluation, Prepare, by_words, evaluate_people
+from hone.features.recall.evaluation import Evaluation, evaluate_people
 from tests.recall.conversations import Conversation, Said, conversations
 
 PAGE = ROOT / "docs" / "recall.md"
@@ -47,13 +49,18 @@ def message(said: Said) -> BundledMessage:
 SETS: dict[str, Callable[[], Sequence[BundledPerson]]] = {"first": first_set, "second": people}
 
 
-async def measured(prepare: Prepare = by_words) -> dict[tuple[str, str], Evaluation]:
-    """Return what was found by set and home."""
-    return {
-        (name, HOMES[merged]): await evaluate_people(load(), merged=merged, prepare=prepare)
-        for name, load in SETS.items()
-        for merged in (False, True)
-    }
+async def measured(embedders: Sequence[str]) -> dict[tuple[str, str], Evaluation]:
+    """Return what was found by set and home, by words alone and with each embedder."""
+    found: dict[tuple[str, str], Evaluation] = {}
+    for embedder in embedders or [""]:
+        async with preparing(embedder) as prepare:
+            for name, load in SETS.items():
+                for merged in (False, True):
+                    made = await evaluate_people(load(), merged=merged, prepare=prepare)
+                    before = found.get((name, HOMES[merged]), made)
+                    searches = {**before.searches, **made.searches}
+                    found[name, HOMES[merged]] = Evaluation(made.name, searches)
+    return found
 
 
 def pictured(found: Mapping[tuple[str, str], Evaluation]) -> str:
@@ -76,9 +83,10 @@ def pictured(found: Mapping[tuple[str, str], Evaluation]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.recall_quality", description=__doc__)
     parser.add_argument("--write", action="store_true", help=f"into {PAGE.relative_to(ROOT)}")
+    parser.add_argument("--embedder", action="append", default=[], help="such as local/minilm; repeatable")
     parser.add_argument("--page", type=Path, default=PAGE, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    figures = pictured(asyncio.run(measured()))
+    figures = pictured(asyncio.run(measured(options.embedder)))
     if options.write:
         options.page.write_text(placed(options.page.read_text("utf-8"), figures, MARK), "utf-8")
     else:

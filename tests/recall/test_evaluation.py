@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -10,7 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import astuple
 
-from hone.core.errors import Refused
+from hone.core.clock import SystemClock
+from hone.core.embedding import Purpose, pack
+from hone.core.errors import HoneError, Refused
 from hone.core.ids import SessionId
 from hone.core.messages import Role, assistant, user
 from hone.core.ports import Header
@@ -22,6 +25,7 @@ from hone.features.recall.evaluation import PREFIX, WORDS, Probe, ask, evaluate_
 from hone.features.recall.metrics import ALL, Trial, by_kind, recall_at, reciprocal, standing
 from hone.features.recall.own_questions import find_evidence, read_questions
 from hone.features.recall.report import lines
+from hone.features.recall.searches import prepare_with
 from hone.features.recall.writing import Subject, count_tokens, draw, find_fault
 from hone.stores.home import open_stores
 from tests.conftest import Figures
@@ -200,3 +204,43 @@ async def test_what_another_person_said_is_no_evidence() -> None:
     alone = await evaluate_people([one], merged=True)
     beside = await evaluate_people([one, twin], merged=True)
     assert beside.searches[WORDS][ALL].mrr < alone.searches[WORDS][ALL].mrr
+
+
+class Oracle:
+    """An embedder to which a question means the same as its evidence, and everything else something else."""
+
+    id, host = "test/oracle", ""
+
+    def __init__(self, person: BundledPerson, fault: str = "") -> None:
+        self.fault = fault
+        self.topics: dict[str, int] = {}
+        for asked in person.questions:
+            session, message = asked.evidence[0]
+            said = person.sessions[session][message].text
+            self.topics[asked.question] = self.topics.setdefault(said, len(self.topics) + 1)
+
+    async def embed(self, texts: Sequence[str], purpose: Purpose) -> list[bytes]:
+        if purpose == self.fault:
+            raise HoneError("The oracle is silent.")
+        return [pack([float(self.topics.get(text, 0) == number) for number in range(80)]) for text in texts]
+
+    async def close(self) -> None: ...
+
+
+async def test_an_embedder_is_measured_beside_words_alone() -> None:
+    one = people()[-1]
+    prepare = prepare_with("test/oracle", Oracle(one), SystemClock())
+    found = await evaluate_people([one], merged=False, prepare=prepare)
+    assert list(found.searches) == [WORDS, "test/oracle"]
+    words, meaning = (found.searches[name]["paraphrase"].recall_10 for name in found.searches)
+    assert meaning > words
+    table = list(lines(found))
+    assert table[1].split() == ["words", "alone", "with", "test/oracle"]
+    assert len({len(line) for line in table[2:]}) == 1
+
+
+@pytest.mark.parametrize("fault", ["question", "passage"])
+async def test_an_embedder_that_fails_gives_no_figures(fault: str) -> None:
+    prepare = prepare_with("test/oracle", Oracle(people()[0], fault), SystemClock())
+    with pytest.raises(HoneError, match="The oracle is silent"):
+        await evaluate_people(people()[:1], merged=False, prepare=prepare)

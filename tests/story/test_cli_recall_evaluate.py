@@ -11,6 +11,7 @@ import pytest
 from hone.core.messages import Message, Role, assistant
 from hone.models.fake_provider import FakeProvider
 from tests.cli.driving import ENTER, Ended, environment, hone, terminal
+from tests.doubles.embeddings import EmbeddingServer
 
 TOLD = "The plumber who repaired our boiler in the cellar is called Osei, and he charged 240 euros for it."
 QUESTION = "What is the name of the man who fixed the heating?"
@@ -110,3 +111,20 @@ async def test_a_model_writes_questions_and_search_is_measured_with_them(home: P
         shown = await at.recall("evaluate", "--questions", "mine.jsonl")
         assert shown.out.splitlines()[1].split() == ["kind", "questions", "R@1", "R@5", "R@10", "MRR"]
         assert at.rows() == rows
+
+
+async def test_with_an_embedder_every_figure_stands_there_twice(home: Path, tmp_path: Path) -> None:
+    async with desk(home, tmp_path) as at:
+        (session,) = json.loads((await hone("sessions", "list", "--json", env=at.env)).out)
+        asked = {"question": QUESTION, "session": session["session"], "message": 1}
+        at.file.write_text(json.dumps(asked))
+        with EmbeddingServer() as server:
+            settings = f'[recall]\nembedder = "own/tiny"\n[providers.own]\nurl = "{server.url}"\n'
+            (home / "hone.toml").write_text(settings)
+            found = await at.recall("evaluate", "--questions", "mine.jsonl", "--json")
+        assert found.code == 0, found.err
+        (evaluation,) = json.loads(found.out)
+        assert list(evaluation["searches"]) == ["words", "own/tiny"]
+        assert QUESTION in str(server.requests)
+        failed = await at.recall("evaluate", "--questions", "mine.jsonl")
+        assert (failed.code, failed.out) == (1, "")

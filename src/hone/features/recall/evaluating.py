@@ -17,8 +17,9 @@ from hone.features.recall import report
 from hone.features.recall.bundled import people
 from hone.features.recall.evaluation import Evaluation, Tell, evaluate_people, silent
 from hone.features.recall.evaluation import evaluate as evaluate_home
+from hone.features.recall.opening import open_embedder
 from hone.features.recall.own_questions import OwnQuestion, find_evidence, read_questions
-from hone.features.recall.searches import own_searches
+from hone.features.recall.searches import prepare_with, searches_of
 from hone.features.recall.writing import Subject, Written, count_tokens, draw, write
 from hone.files.exports import note_export
 
@@ -57,13 +58,21 @@ def evaluate(options: Options, bundled: bool, merged: bool, path: Path | None, a
         raise click.UsageError("--merged goes with --bundled.")
 
     async def act(hone: Hone) -> list[Evaluation]:
+        name = hone.settings.recall.embedder
+        embedder = await open_embedder(hone.settings, hone.home, hone.clock)
         found = []
-        if bundled:
-            found.append(await evaluate_people(people(), merged=merged, tell=progress()))
-        if path is not None:
-            today = hone.clock.now().astimezone().date()
-            probes = await find_evidence(hone.sessions, read_questions(path), path, today)
-            found.append(await evaluate_home(f"Your home: {path}", own_searches(hone), probes, progress()))
+        try:
+            if bundled:
+                prepare = prepare_with(name, embedder, hone.clock)
+                found.append(await evaluate_people(people(), merged=merged, prepare=prepare, tell=progress()))
+            if path is not None:
+                today = hone.clock.now().astimezone().date()
+                probes = await find_evidence(hone.sessions, read_questions(path), path, today)
+                searches = searches_of(hone.stores, name, embedder)
+                found.append(await evaluate_home(f"Your home: {path}", searches, probes, progress()))
+        finally:
+            if embedder is not None:
+                await embedder.close()
         return found
 
     found = with_home(options, act)

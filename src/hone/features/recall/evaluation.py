@@ -104,7 +104,7 @@ async def evaluate_people(
             for each, of in (await _asked(searches, probes, tell, done, total)).items():
                 trials.setdefault(each, []).extend(of)
         done += len(probes)
-    name = f"{len(people)} people, {'all in one home' if merged else 'each in a home of their own'}"
+    name = f"{len(people)} homes, {'merged into one' if merged else 'each by itself'}"
     return Evaluation(name, {each: by_kind(of) for each, of in trials.items()})
 
 
