@@ -26,7 +26,7 @@ from hone.features.recall.metrics import ALL, Trial, by_kind, recall_at, recipro
 from hone.features.recall.own_questions import find_evidence, read_questions
 from hone.features.recall.report import lines
 from hone.features.recall.searches import prepare_with
-from hone.features.recall.writing import Subject, count_tokens, draw, find_fault
+from hone.features.recall.writing import DrawnMessage, count_tokens, draw, find_fault
 from hone.stores.home import open_stores
 from tests.conftest import Figures
 
@@ -179,7 +179,7 @@ async def test_messages_are_drawn_from_many_sessions_and_secrets_stay_here(tmp_p
 
 
 def test_nothing_is_drawn_from_nothing() -> None:
-    assert count_tokens(list[Subject]()) == (0, 0)
+    assert count_tokens(list[DrawnMessage]()) == (0, 0)
 
 
 @pytest.mark.parametrize("merged", [False, True])

@@ -20,7 +20,7 @@ from hone.features.recall.evaluation import evaluate as evaluate_home
 from hone.features.recall.opening import open_embedder
 from hone.features.recall.own_questions import OwnQuestion, find_evidence, read_questions
 from hone.features.recall.searches import prepare_with, searches_of
-from hone.features.recall.writing import Subject, Written, count_tokens, draw, write
+from hone.features.recall.writing import DrawnMessage, Written, count_tokens, draw, write
 from hone.files.exports import note_export
 
 NOTHING_NAMED = (
@@ -124,7 +124,7 @@ def questions(options: Options, path: Path, count: int, seed: int, model: str, y
     return with_home(options, act)
 
 
-def describe(subjects: list[Subject], model: str, hone: Hone) -> str:
+def describe(subjects: list[DrawnMessage], model: str, hone: Hone) -> str:
     """Say what is sent, to whom, and what it will cost."""
     sent, back = count_tokens(subjects)
     prices = hone.models.price(model)

@@ -45,7 +45,7 @@ COPIED = 0.34
 _WORD = regex(r"[^\W_]+")
 
 
-class Subject(Struct, frozen=True):
+class DrawnMessage(Struct, frozen=True):
     """A message to ask about; `number` counts from 1."""
 
     session: SessionId
@@ -57,22 +57,22 @@ class Subject(Struct, frozen=True):
 class Written(Struct, frozen=True):
     """A question, or why there is none for its subject."""
 
-    subject: Subject
+    subject: DrawnMessage
     question: str
     usage: Usage
     fault: str = ""
 
 
-async def draw(sessions: Sessions, count: int, seed: int) -> list[Subject]:
+async def draw(sessions: Sessions, count: int, seed: int) -> list[DrawnMessage]:
     """Return messages of the owner and of the assistant from many sessions, the same for the same seed."""
     random = Random(seed)
     latest = list(await sessions.list(SESSIONS, Origin.USER))
     random.shuffle(latest)
-    drawn: list[list[Subject]] = []
+    drawn: list[list[DrawnMessage]] = []
     for summary in latest:
         stored = await sessions.load(summary.header.id)
         found = [
-            Subject(stored.header.id, number, message.role, redact(message.text[:LONGEST]))
+            DrawnMessage(stored.header.id, number, message.role, redact(message.text[:LONGEST]))
             for number, message in enumerate(stored.transcript, 1)
             if number > stored.transcript.shared
             and is_subject(message.role, message.text, is_example=bool(message.template))
@@ -88,20 +88,20 @@ def is_subject(role: Role, text: str, *, is_example: bool) -> bool:
     return role in (Role.USER, Role.ASSISTANT) and len(text.strip()) >= SHORTEST and not is_example
 
 
-def _spread(drawn: Sequence[Sequence[Subject]], count: int) -> list[Subject]:
+def _spread(drawn: Sequence[Sequence[DrawnMessage]], count: int) -> list[DrawnMessage]:
     """Return one of each session, then a second of each, and so on."""
     rounds = range(max(map(len, drawn), default=0))
     return [each[turn] for turn in rounds for each in drawn if turn < len(each)][:count]
 
 
-def count_tokens(subjects: Sequence[Subject]) -> tuple[int, int]:
+def count_tokens(subjects: Sequence[DrawnMessage]) -> tuple[int, int]:
     """Estimate the tokens that are sent and that come back."""
     sent = sum(len(SYSTEM) + len(subject.text) for subject in subjects) // LETTERS
     return sent, REPLY * len(subjects)
 
 
 async def write(
-    model: Model, name: str, clock: Clock, subjects: Sequence[Subject], tell: Callable[[int, int], None]
+    model: Model, name: str, clock: Clock, subjects: Sequence[DrawnMessage], tell: Callable[[int, int], None]
 ) -> AsyncIterator[Written]:
     """Ask the model for a question about each. Raises ModelError if it does not answer."""
     prefix = compose(name, (SYSTEM,), (), {})
