@@ -108,6 +108,9 @@ FEATURES = (
                 "Search by meaning, too: choose how, and see how far it is.",
             )
         },
+        part="hone.features.recall.part:RecallPart",
+        hooks=("recall", "meanings", "attend", "notify", "finish", "close"),
+        setting="recall.embedder",
     ),
     Feature(
         "imports",
@@ -156,14 +159,6 @@ FEATURES = (
         {"experiment": ("hone.features.experiments.commands:experiment", "Measure whether a lesson helps.")},
         part="hone.features.experiments.part:ExperimentsPart",
         hooks=("findings", "leftovers", "holdings"),
-    ),
-    Feature(
-        "recall",
-        "sessions",
-        {},
-        part="hone.features.recall.part:RecallPart",
-        hooks=("recall", "meanings", "attend", "notify", "finish", "close"),
-        setting="recall.embedder",
     ),
     Feature(
         "backups",

@@ -27,9 +27,10 @@ WEIGHED = 200
 CODED, ADDED = 200, 30
 """Messages whose codes are nearest, and those of them that are added because their vectors are."""
 
+# From the few contents to their vectors, never the other way round.
 VECTORS = """
-SELECT content, vector FROM json_each(?) JOIN vectors ON content = value
-WHERE embedder = ? AND length(vector) = ?
+SELECT content, vector FROM json_each(?) CROSS JOIN vectors ON content = value
+WHERE +embedder = ? AND length(vector) = ?
 """
 
 
