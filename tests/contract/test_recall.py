@@ -108,6 +108,17 @@ async def test_a_whole_question_finds_the_message_and_its_neighbours_count(memor
     assert not [id for id, _ in found if id == B]
 
 
+async def test_what_is_said_everywhere_gathers_nothing_from_its_neighbours(memory: Memory) -> None:
+    """Else "go on" would stand above the one message that answers."""
+    for number in range(8):
+        asked = user(f"Harbor report {number}."), assistant("Done."), user("go on")
+        await memory.keep(SessionId(f"s{number}"), *asked)
+    await memory.keep(A, user("go on"), assistant("The harbor master is Ines Quint."), user("go on"))
+    found = await memory.search("who is the master of the harbor?")
+    assert (found.hits[0].header.id, found.hits[0].passage.number) == (A, 2)
+    assert not {hit.passage.text for hit in found.hits} & {"go on", "Done."}
+
+
 async def test_a_hit_comes_with_its_neighbours_number_label_and_time(memory: Memory) -> None:
     await memory.keep(A, *TALK, title="House")
     hit = (await memory.search("Ernesto")).hits[0]

@@ -1,5 +1,6 @@
 """Search over the sessions in the memory of this process: the reference, which reads everything each time."""
 
+from collections import Counter
 from dataclasses import dataclass
 from math import log
 
@@ -11,7 +12,7 @@ from hone.core.transcript import Node
 from hone.core.turn import Origin
 from hone.stores.passages import indexed
 from hone.stores.question import ParsedQuestion, parse, plain, words
-from hone.stores.ranking import KIN, NEAR
+from hone.stores.ranking import KIN, NEAR, PLACES
 from hone.stores.recall import ASIDE, IN_TIME, QUOTED, SPOKEN
 from tests.reference.sessions import InMemorySessions
 
@@ -89,11 +90,12 @@ def _in(phrase: tuple[str, ...], text: tuple[str, ...], *, prefix: bool = False)
 def _spread(heard: list[_Said], own: dict[int, float]) -> dict[int, float]:
     at = {(each.tree, each.stored.header.id, each.number): place for place, each in enumerate(heard)}
     spread = dict(own)
+    often = Counter(each.node.digest for each in heard)
     for place, score in own.items():
         each = heard[place]
         for number in (each.number - 1, each.number + 1):
             neighbour = at.get((each.tree, each.stored.header.id, number))
-            if neighbour is not None:
+            if neighbour is not None and often[heard[neighbour].node.digest] <= PLACES:
                 spread[neighbour] = spread.get(neighbour, 0.0) + NEAR * score
     return spread
 

@@ -29,6 +29,8 @@ OFTEN = 1_000
 """A phrase that stands in so many messages is looked for from the latest on."""
 NEAR, NEXT_BUT_ONE = 0.45, 0.3
 """How much of a neighbour's score counts for a message."""
+PLACES = 3
+"""A message in more places than this gets nothing from its neighbors: "go on" is said everywhere."""
 LONG, FALL = 1_000, 0.3
 """Bytes of a message from which on its score falls, and how much for each time it is e times as long."""
 
@@ -49,6 +51,12 @@ UNION ALL
 SELECT best.content, c.content, cc.content FROM best
 JOIN nodes AS c ON c.id IN (SELECT id FROM nodes WHERE parent = best.node LIMIT 3)
 LEFT JOIN nodes AS cc ON cc.parent = c.id
+"""
+
+
+FREQUENT = f"""
+SELECT value FROM json_each(?)
+WHERE (SELECT count(*) FROM (SELECT 1 FROM nodes WHERE content = value LIMIT {PLACES + 1})) > {PLACES}
 """
 
 
@@ -207,6 +215,10 @@ def _spread(connection: apsw.Connection, scores: dict[int, float]) -> dict[int, 
         for neighbour, weight in ((far, NEXT_BUT_ONE), (near, NEAR)):
             if neighbour is not None and neighbour != content:
                 shares[content, neighbour] = max(weight, shares.get((content, neighbour), 0.0))
+    receiving = json.dumps(list({neighbour for _, neighbour in shares}))
+    frequent = {id for (id,) in connection.execute(FREQUENT, (receiving,))}
     for (content, neighbour), weight in shares.items():
+        if neighbour in frequent:
+            continue
         spread[neighbour] = spread.get(neighbour, 0.0) + weight * scores[content]
     return spread
