@@ -11,21 +11,22 @@ from hone.core.curation import CuratorRuns
 from hone.core.errors import StoreError
 from hone.core.jobs import Jobs
 from hone.core.ledger import Ledger
+from hone.core.loading import import_object
 from hone.core.outbox import Outbox
 from hone.core.ports import Sessions
-from hone.core.recall import Recall
+from hone.core.recall import Query, Recall, SearchResult
 from hone.core.skill import SkillCatalog
 from hone.files.atomic import make_folder
 from hone.stores.curator_runs import SqliteCuratorRuns
-from hone.stores.database import Database
+from hone.stores.database import Database, Store
 from hone.stores.jobs import SqliteJobs
 from hone.stores.ledger import SqliteLedger
 from hone.stores.outbox import SqliteOutbox
-from hone.stores.recall import SqliteRecall
 from hone.stores.skill_catalog import SqliteSkillCatalog
 from hone.stores.sqlite import SqliteSessions
 
 FILE = "hone.db"
+RECALL = "hone.stores.recall:SqliteRecall"
 
 
 class Stores(Struct, frozen=True):
@@ -41,6 +42,14 @@ class Stores(Struct, frozen=True):
     close: Callable[[], Awaitable[None]]
     closed: str = ""
     readonly: bool = False
+
+
+class LateRecall(Store):
+    """Loads the search with the first question: most commands ask none."""
+
+    async def search(self, query: Query) -> SearchResult:
+        recall: Recall = import_object(RECALL)(self._database)
+        return await recall.search(query)
 
 
 def open_stores(home: Path) -> Stores:
@@ -61,7 +70,7 @@ def over(database: Database, closed: str = "") -> Stores:
         SqliteLedger(database),
         SqliteSkillCatalog(database),
         SqliteJobs(database),
-        SqliteRecall(database),
+        LateRecall(database),
         SqliteCuratorRuns(database),
         SqliteOutbox(database),
         database.close,
