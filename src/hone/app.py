@@ -63,6 +63,7 @@ from hone.stores.home import Stores, open_stores
 from hone.tools.recall import recall_tool
 
 if TYPE_CHECKING:
+    from hone.core.embedding import Meanings
     from hone.learning.review import Reviewer
 
 P = TypeVar("P", bound=Part)
@@ -159,10 +160,19 @@ class Hone(TaskRunner):
     def sessions(self) -> Sessions:
         return self.stores.sessions
 
-    @property
+    @cached_property
     def recall(self) -> Recall:
         """Search over all sessions."""
-        return self.stores.recall
+        found = self.stores.recall
+        for part in self._parts.having("recall"):
+            found = part.recall(found)
+        return found
+
+    @cached_property
+    def meanings(self) -> "Meanings | None":
+        """Vectors of short texts; None unless an embedder is set."""
+        made = (part.meanings() for part in self._parts.having("meanings"))
+        return next((each for each in made if each), None)
 
     @property
     def jobs(self) -> Jobs:

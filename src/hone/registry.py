@@ -55,6 +55,8 @@ class Feature(NamedTuple):
     part: str = ""
     hooks: tuple[str, ...] = ()
     providers: tuple[str, ...] = ()
+    setting: str = ""
+    """The setting without which the part has nothing to do, such as "recall.embedder"."""
     slash: Mapping[str, tuple[str, str, str]] = {}
     """Chat commands: name → ("module:object", short help, argument)."""
 
@@ -106,6 +108,9 @@ FEATURES = (
                 "Search by meaning, too: choose how, and see how far it is.",
             )
         },
+        part="hone.features.recall.part:RecallPart",
+        hooks=("recall", "meanings", "attend", "notify", "finish", "close"),
+        setting="recall.embedder",
     ),
     Feature(
         "imports",

@@ -162,7 +162,8 @@ def older(path: Path, texts: list[str]) -> None:
         connection.execute(
             "DROP TABLE passage_words; DROP TABLE backlog; DROP INDEX nodes_at; DROP INDEX sessions_chain;"
             # What came later.
-            "DROP TABLE erasures;"
+            "DROP TRIGGER contents_deleted; DROP TABLE vectors; DROP TABLE vector_codes;"
+            "DROP TABLE meanings; DROP TABLE embedders; DROP TABLE erasures;"
             "DROP TABLE outbox; DROP TABLE mirror; DROP TABLE rounds; DROP INDEX changes_batch;"
             "DROP INDEX changes_session; ALTER TABLE changes DROP COLUMN batch;"
             "ALTER TABLE changes DROP COLUMN platform; DROP TABLE looks;"

@@ -20,7 +20,8 @@ LIMIT = 10
 class Query(Struct, frozen=True):
     """`words` is a whole question, or words, "phrases" and prefix*. `since` and `until` bound when it was
     said; `today` is what "last week" is counted from. Messages with a digest in `seen` are left out: whoever
-    asks has them before their eyes."""
+    asks has them before their eyes. `vector` is the meaning of the words, made by `embedder`, if there is
+    one."""
 
     words: str
     limit: int = LIMIT
@@ -28,6 +29,8 @@ class Query(Struct, frozen=True):
     until: datetime | None = None
     today: date | None = None
     seen: frozenset[str] = frozenset()
+    embedder: str = ""
+    vector: bytes = b""
 
 
 class Passage(Struct, frozen=True):

@@ -4,6 +4,7 @@ nothing to read either."""
 import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -11,6 +12,7 @@ from hone.core.curation import CuratorRuns
 from hone.core.errors import StoreError
 from hone.core.jobs import Jobs
 from hone.core.ledger import Ledger
+from hone.core.loading import import_object
 from hone.core.outbox import Outbox
 from hone.core.ports import Sessions
 from hone.core.recall import Recall
@@ -25,7 +27,11 @@ from hone.stores.recall import SqliteRecall
 from hone.stores.skill_catalog import SqliteSkillCatalog
 from hone.stores.sqlite import SqliteSessions
 
+if TYPE_CHECKING:
+    from hone.core.embedding import Vectors
+
 FILE = "hone.db"
+VECTORS = "hone.stores.vectors:SqliteVectors"
 
 
 class Stores(Struct, frozen=True):
@@ -38,9 +44,15 @@ class Stores(Struct, frozen=True):
     recall: Recall
     curator_runs: CuratorRuns
     outbox: Outbox
+    open_vectors: "Callable[[], Vectors]"
     close: Callable[[], Awaitable[None]]
     closed: str = ""
     readonly: bool = False
+
+    @property
+    def vectors(self) -> "Vectors":
+        """The meaning of messages and short texts. It is loaded where an embedder is set."""
+        return self.open_vectors()
 
 
 def open_stores(home: Path) -> Stores:
@@ -64,6 +76,7 @@ def over(database: Database, closed: str = "") -> Stores:
         SqliteRecall(database),
         SqliteCuratorRuns(database),
         SqliteOutbox(database),
+        lambda: import_object(VECTORS)(database),
         database.close,
         closed,
         database.readonly,

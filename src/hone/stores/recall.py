@@ -5,24 +5,29 @@ Branched, moved and shortened sessions are included.
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import apsw
 from msgspec import Struct
 
 from hone.core.ids import SessionId
+from hone.core.loading import import_object
 from hone.core.messages import Message, Role, decode
 from hone.core.ports import Header
 from hone.core.recall import Hit, Passage, Query, SearchResult, said
 from hone.core.trust import Trust
 from hone.core.turn import Origin
 from hone.stores import passages
-from hone.stores.database import Store
+from hone.stores.database import Database, Store
 from hone.stores.question import ParsedQuestion, parse, plain
 from hone.stores.ranking import rank
 from hone.stores.tree import SYMPTOMS, moment
 from hone.stores.window import ALWAYS, Window, bounds, days
 
+if TYPE_CHECKING:
+    from hone.stores.meaning import Combine
+
+COMBINE = "hone.stores.meaning:Combine"
 FILLING = 20
 """Batches of older messages that a search adds before it answers."""
 TREES = 3
@@ -70,13 +75,25 @@ CONTENT = "SELECT digest, body FROM contents WHERE id = ?"
 class SqliteRecall(Store):
     """The sessions beside this keep the index."""
 
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
+        self._by_meaning: Combine | None = None
+
     async def search(self, query: Query) -> SearchResult:
         """What was stored before there was an index is added first, as much as takes a second or two."""
         if await self._database.read(passages.waiting):
             for _ in range(FILLING):
                 if not await self._database.write(passages.fill):
                     break
-        return await self._database.read(partial(_search, query=query))
+        return await self._database.read(partial(_search, query=query, combine=self._combine(query)))
+
+    def _combine(self, query: Query) -> "Combine | None":
+        """Return what adds the meaning of a question. It is loaded with the first that has one."""
+        if not query.vector:
+            return None
+        if self._by_meaning is None:
+            self._by_meaning = import_object(COMBINE)()
+        return self._by_meaning
 
 
 class Spot(Struct, frozen=True):
@@ -185,9 +202,11 @@ class _Place(Struct, frozen=True):
     passage: Passage
 
 
-def _search(connection: apsw.Connection, query: Query) -> SearchResult:
+def _search(connection: apsw.Connection, query: Query, combine: "Combine | None" = None) -> SearchResult:
     question = parse(query.words, query.today)
     ranked = rank(connection, question, query)
+    if combine:
+        ranked = combine(connection, ranked, question, query)
     line = Lineage(connection)
     places: list[_Place] = []
     for id in ranked.best:
