@@ -187,7 +187,9 @@ class Hone(TaskRunner):
     @cached_property
     def keeper(self) -> Keeper:
         """The one way to change what is known."""
-        return Keeper(self.stores.ledger, FileTree(self.home), self.clock, self.say, self._rules())
+        meanings = self.meanings if self.settings.recall.embedder else None
+        tree = FileTree(self.home)
+        return Keeper(self.stores.ledger, tree, self.clock, self.say, self._rules(), meanings)
 
     @cached_property
     def library(self) -> Library:

@@ -117,24 +117,13 @@ def status(options: Options) -> int:
 async def _report(hone: Hone, name: str, embedder: Embedder) -> list[str]:
     where = f"text is sent to {embedder.host}" if embedder.host else "text stays on this machine"
     lines = [f"embedder: {name}; {where}"]
-    coverage = await find_coverage(hone, embedder)
-    if coverage:
-        made, left = coverage
-        size = embedder.id.rpartition(":")[2]
-        taken = f" ({megabytes(made * int(size))})" if size.isdecimal() else ""
-        lines.append(f"vectors:  {made:,} of {made + left:,} messages have one{taken}")
-        if left:
-            lines.append(f"          {left:,} are made in the background, while hone runs")
+    found = await hone.stores.vectors.coverage(embedder.id)
+    size = embedder.id.rpartition(":")[2]
+    taken = f" ({megabytes(found.made * int(size))})" if size.isdecimal() else ""
+    lines.append(f"vectors:  {found.made:,} of {found.made + found.left:,} messages have one{taken}")
+    if found.left:
+        lines.append(f"          {found.left:,} are made in the background, while hone runs")
     return lines
-
-
-async def find_coverage(hone: Hone, embedder: Embedder) -> tuple[int, int] | None:
-    """Return how many messages have a vector and how many have none; None if vectors are not stored."""
-    vectors = getattr(hone.stores, "vectors", None)
-    if vectors is None:
-        return None
-    found = await vectors.coverage(embedder.id)
-    return found.made, found.left
 
 
 def _write(home: Path, name: str, host: str) -> None:
