@@ -97,10 +97,10 @@ def _said(row: Row) -> dict[str, Any]:
     return {"ratio": row.ratio, "ahead": asdict(row.ahead) if row.ahead else None, "met": row.met}
 
 
-def placed(document: str, figures: str) -> str:
+def placed(document: str, figures: str, mark: str = BEGIN) -> str:
     """The document with the figures between its two marks, and nothing else changed."""
-    before, begin, rest = document.partition(BEGIN)
+    before, begin, rest = document.partition(mark)
     _, end, after = rest.partition(END)
     if not begin or not end:
-        raise ValueError(f"the document lacks the marks {BEGIN} and {END}")
-    return f"{before}{BEGIN}\n\n{figures}\n\n{END}{after}"
+        raise ValueError(f"the document lacks the marks {mark} and {END}")
+    return f"{before}{mark}\n\n{figures}\n\n{END}{after}"

@@ -63,6 +63,7 @@ from hone.stores.home import Stores, open_stores
 from hone.tools.recall import recall_tool
 
 if TYPE_CHECKING:
+    from hone.core.embedding import Meanings
     from hone.learning.review import Reviewer
 
 P = TypeVar("P", bound=Part)
@@ -159,10 +160,19 @@ class Hone(TaskRunner):
     def sessions(self) -> Sessions:
         return self.stores.sessions
 
-    @property
+    @cached_property
     def recall(self) -> Recall:
         """Search over all sessions."""
-        return self.stores.recall
+        found = self.stores.recall
+        for part in self._parts.having("recall"):
+            found = part.recall(found)
+        return found
+
+    @cached_property
+    def meanings(self) -> "Meanings | None":
+        """Vectors of short texts; None unless an embedder is set."""
+        made = (part.meanings() for part in self._parts.having("meanings"))
+        return next((each for each in made if each), None)
 
     @property
     def jobs(self) -> Jobs:
@@ -177,7 +187,9 @@ class Hone(TaskRunner):
     @cached_property
     def keeper(self) -> Keeper:
         """The one way to change what is known."""
-        return Keeper(self.stores.ledger, FileTree(self.home), self.clock, self.say, self._rules())
+        meanings = self.meanings if self.settings.recall.embedder else None
+        tree = FileTree(self.home)
+        return Keeper(self.stores.ledger, tree, self.clock, self.say, self._rules(), meanings)
 
     @cached_property
     def library(self) -> Library:

@@ -32,6 +32,13 @@ HOLDINGS = (
         eraser=DATABASE,
     ),
     Holding(
+        "vectors",
+        "the meaning of messages, skills, lessons and templates, as numbers; none unless you set an embedder",
+        "as long as the text they were made from",
+        tables=("embedders", "vectors", "vector_codes", "meanings"),
+        eraser=DATABASE,
+    ),
+    Holding(
         "ledger",
         "every change of what is known, with the words it rests on and what each file said before and after",
         tables=(

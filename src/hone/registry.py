@@ -55,6 +55,8 @@ class Feature(NamedTuple):
     part: str = ""
     hooks: tuple[str, ...] = ()
     providers: tuple[str, ...] = ()
+    setting: str = ""
+    """The setting without which the part has nothing to do, such as "recall.embedder"."""
     slash: Mapping[str, tuple[str, str, str]] = {}
     """Chat commands: name → ("module:object", short help, argument)."""
 
@@ -96,6 +98,19 @@ FEATURES = (
                 "Take conversations out as a file, bring them back, draw their tree.",
             )
         },
+    ),
+    Feature(
+        "recall",
+        "sessions",
+        {
+            "recall": (
+                "hone.features.recall.commands:recall",
+                "Search by meaning, too, and measure how well search finds.",
+            )
+        },
+        part="hone.features.recall.part:RecallPart",
+        hooks=("recall", "meanings", "attend", "notify", "finish", "close"),
+        setting="recall.embedder",
     ),
     Feature(
         "imports",

@@ -10,6 +10,7 @@ from hone.stores.home import Stores, over
 from tests.reference.ledger import InMemoryCuratorRuns, InMemoryLedger, InMemorySkillCatalog
 from tests.reference.recall import InMemoryRecall
 from tests.reference.sessions import InMemoryJobs, InMemoryOutbox, InMemorySessions
+from tests.reference.vectors import InMemoryVectors
 
 KINDS = ("inmemory", "sqlite", "sqlite-memory")
 
@@ -20,6 +21,7 @@ async def _nothing() -> None:
 
 def reference() -> Stores:
     sessions, ledger = InMemorySessions(), InMemoryLedger()
+    vectors = InMemoryVectors(sessions)
     return Stores(
         sessions,
         ledger,
@@ -28,6 +30,7 @@ def reference() -> Stores:
         InMemoryRecall(sessions),
         InMemoryCuratorRuns(ledger),
         InMemoryOutbox(ledger),
+        lambda: vectors,
         _nothing,
     )
 

@@ -57,6 +57,7 @@ OWN = {
     "experiments": "experiment",
     "imports": "import",
     "local_models": "models",
+    "recall": "recall",
     "templates": "templates",
     "traces": "traces",
 }

@@ -25,9 +25,9 @@ from hone.core.prefix import Prefix
 from hone.core.tool import NoGuard
 from hone.core.turn import Origin, Stop
 from hone.core.value import replace
-from hone.features.local_models.fetching import Package, command, fetch_with, installer
 from hone.features.local_models.local import Local
 from hone.features.local_models.weights import ENGINE, SMOLLM2, ModelCache, ModelFiles, Weights
+from hone.models.fetching import Package, command, fetch_with, installer
 from hone.models.scripted import call
 from hone.models.wrappers import Retrying
 from hone.runtime.session import Session, SessionDeps, new_id

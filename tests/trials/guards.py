@@ -55,6 +55,23 @@ MUTATIONS = (
         "tests/runtime/test_guardrails.py",
     ),
     of(
+        "recall: where text goes",
+        "an embedder sends text to a host that nobody agreed to",
+        "features/recall/opening.py",
+        "    if embedder.host and embedder.host not in settings.recall.send_to:\n",
+        "    if False:\n",
+        "tests/features/test_embedders.py::test_without_an_agreement_no_embedder_is_opened",
+        "tests/story/test_cli_recall.py",
+    ),
+    of(
+        "recall: the question before text is sent",
+        "hone recall use takes silence for a yes",
+        "features/recall/choosing.py",
+        "yes=yes):\n",
+        "yes=True):\n",
+        "tests/story/test_cli_recall.py",
+    ),
+    of(
         "read-only home",
         "what should last is changed in memory only",
         "stores/database.py",

@@ -79,6 +79,12 @@ KEYS: Mapping[str, tuple[str, str]] = {
         "many MiB of them, and for how many days.",
         "enabled = true\nsize = 512\ndays = 30",
     ),
+    "recall": (
+        "What makes vectors of text, so that search finds meanings beside words: local/minilm, "
+        "local/gte-small, PROVIDER/MODEL or nothing; and the hosts that text may be sent to for it. See "
+        "hone recall use.",
+        'embedder = ""\nsend_to = []',
+    ),
     "retention": (
         "For how many days conversations, long results and quarantined files are kept, and how many lines of "
         "what you typed; 0: until you delete them.",
@@ -118,6 +124,7 @@ TABLES = {
     "memory": "memory",
     "learning": "learning",
     "checkpoints": "checkpoints",
+    "recall": "recall",
     "retention": "retention",
     "sandbox": "sandbox",
     "projects": 'projects."/path/to/folder".sandbox',

@@ -10,6 +10,7 @@ import click
 
 from hone.app import Hone
 from hone.cli.options import FAILED, Options
+from hone.cli.searching import describe_search
 from hone.core.errors import HoneError
 from hone.core.visible import visible
 from hone.knowledge import places
@@ -71,6 +72,8 @@ async def examine(options: Options, *, deep: bool = False) -> AsyncIterator[tupl
             yield False, f"model: {str(error).splitlines()[0]}"
         if unreadable := find_fault(hone.home):
             yield False, f"provenance: {unreadable} Until then everything counts as foreign."
+        if search := describe_search(hone.settings):
+            yield True, search
         trusted = "trusted" if hone.folders.trusts(hone.folder) else "not trusted; see hone trust --help"
         yield True, f"folder: {hone.folder} is {trusted}"
         held, lines = await hone.sandbox()

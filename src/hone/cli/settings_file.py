@@ -15,7 +15,7 @@ from hone.core.errors import SettingsError
 from hone.core.regex import regex
 from hone.files.atomic import write
 
-Value = str | bool
+Value = str | bool | tuple[str, ...]
 Changes = Mapping[tuple[str, ...], Value]
 """By table and key, such as ("providers", "mine", "url")."""
 
@@ -57,7 +57,7 @@ def change_text(text: str, changes: Changes) -> str:
 def _set(values: dict[str, Any], path: tuple[str, ...], value: Value) -> None:
     for name in path[:-1]:
         values = values.setdefault(name, {})
-    values[path[-1]] = value
+    values[path[-1]] = list(value) if isinstance(value, tuple) else value
 
 
 def _place(lines: list[str], path: tuple[str, ...], value: Value, ending: str) -> None:
@@ -134,6 +134,8 @@ def _comment(rest: str) -> str:
 def _spell(value: Value) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(_spell, value))}]"
     return "".join(['"', *(_spell_letter(letter) for letter in value), '"'])
 
 

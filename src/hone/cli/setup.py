@@ -11,6 +11,7 @@ from hone.app import Hone
 from hone.cli.keys import ask_key, describe_place, save_key
 from hone.cli.models import look
 from hone.cli.options import Options, at_terminal
+from hone.cli.searching import offer_search
 from hone.cli.settings_file import write_settings
 from hone.cli.setup_steps import (
     ModelChoice,
@@ -179,6 +180,8 @@ class Setup:
         named = os.environ.get("HONE_MODEL", "")
         if named and named != choice.model:
             click.echo(f"HONE_MODEL is set to {visible(named)} and wins over hone.toml; unset it.", err=True)
+        if offer := offer_search(self.settings):
+            click.echo(offer)
 
     def _find_server(self, url: str, name: str, key: str) -> ServerFound:
         return asyncio.run(find_server(self.home, self.settings, url, name, key))

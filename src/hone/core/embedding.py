@@ -1,9 +1,11 @@
 """Vectors that stand for the meaning of text, and the Protocol of what makes them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import sqrt
 from operator import mul
 from typing import Literal, Protocol
+
+from msgspec import Struct
 
 Purpose = Literal["question", "passage"]
 """Some models embed a question differently from the passages that may answer it."""
@@ -34,6 +36,55 @@ class Meanings(Protocol):
 
     async def vectors(self, texts: Sequence[str], purpose: Purpose = "passage") -> Sequence[bytes]:
         """Return a vector for each text, or nothing if no embedder is set or it does not answer in time."""
+        ...
+
+
+class Unembedded(Struct, frozen=True):
+    """A content without a vector: its number, its digest and the text to embed; empty if there is none."""
+
+    content: int
+    digest: str
+    text: str
+
+
+class Coverage(Struct, frozen=True):
+    """How many contents have a vector of one embedder, and how many have none or another one's."""
+
+    made: int = 0
+    left: int = 0
+
+
+class Vectors(Protocol):
+    """The vectors of all that was said, one for each content. `embedder` is the id of an Embedder: vectors of
+    others count as missing, and are replaced."""
+
+    async def adopt(self, embedder: str) -> None:
+        """From now on only this embedder may add vectors, in any process."""
+        ...
+
+    async def is_adopted(self, embedder: str) -> bool: ...
+
+    async def missing(self, embedder: str, limit: int) -> Sequence[Unembedded]:
+        """Return contents to embed: what is new first, then the rest from the latest to the oldest."""
+        ...
+
+    async def put(self, embedder: str, made: Sequence[tuple[Unembedded, bytes]]) -> None:
+        """Store the vectors of what `missing` returned, in one transaction. Contents that were deleted or
+        changed meanwhile get none."""
+        ...
+
+    async def tidy(self, embedder: str) -> bool:
+        """Prepare some vectors for a fast look at all of them; return whether there was something to do."""
+        ...
+
+    async def coverage(self, embedder: str) -> Coverage: ...
+
+    async def cached(self, embedder: str, texts: Sequence[str]) -> Mapping[str, bytes]:
+        """Return the stored vectors of short texts, by text."""
+        ...
+
+    async def cache(self, embedder: str, made: Mapping[str, bytes]) -> None:
+        """Store vectors of short texts. If there are too many, the oldest go."""
         ...
 
 

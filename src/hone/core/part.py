@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from hone.core.backend import Backend
 from hone.core.events import Emit
@@ -15,6 +15,10 @@ from hone.core.ports import StoredSession
 from hone.core.tool import Tool, Toolbox
 from hone.core.transcript import Source, Transcript
 from hone.core.work import WorkObserver
+
+if TYPE_CHECKING:
+    from hone.core.embedding import Meanings
+    from hone.core.recall import Recall
 
 Connect = Callable[[str], Connection]
 """Connects to the model with the name that follows the provider's in `provider/name`."""
@@ -77,6 +81,14 @@ class Part:
 
     async def resumed(self, stored: StoredSession) -> None:
         """Note that a stored session is resumed."""
+
+    def recall(self, recall: "Recall") -> "Recall":
+        """Return the search over all sessions with what this part adds to it."""
+        return recall
+
+    def meanings(self) -> "Meanings | None":
+        """Return what makes vectors of short texts."""
+        return None
 
     def remind(self) -> Remind | None:
         """Return the function that reminds one conversation of what memory holds."""

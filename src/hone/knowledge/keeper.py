@@ -8,7 +8,7 @@ disk is old, and the next process that reads it publishes it again.
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from msgspec import Struct
 
@@ -58,6 +58,9 @@ from hone.knowledge.skills.naming import check_name
 from hone.knowledge.staging import StagedLedger
 from hone.knowledge.vetting import AGENTS, Vetting
 from hone.knowledge.withdrawn import Withdrawals
+
+if TYPE_CHECKING:
+    from hone.core.embedding import Meanings
 
 OWNER = Author(Actor.OWNER)
 
@@ -114,7 +117,8 @@ def exclusive(
 
 class Keeper:
     """Changes what is known. Without a `disk` nothing is published. `say` takes one plain sentence for the
-    owner, as when a file was missing and was published again."""
+    owner, as when a file was missing and was published again. With `meanings`, lessons that share no words
+    are compared, too."""
 
     def __init__(
         self,
@@ -123,12 +127,14 @@ class Keeper:
         clock: Clock,
         say: Callable[[str], None],
         rules: KeeperRules = DEFAULTS,
+        meanings: "Meanings | None" = None,
     ) -> None:
         self.ledger = ledger
         self.rules = rules
         self._clock = clock
         self._say = say
-        self._vetting = Vetting(ledger)
+        self._meanings = meanings
+        self._vetting = Vetting(ledger, meanings)
         self._noting = Noting(self.sync, self._vetting, clock, rules.limits)
         self.file_sync = FileSync(ledger, disk, clock, say, alone=bool(rules.closed)) if disk else None
 
@@ -144,7 +150,7 @@ class Keeper:
     def stage(self) -> tuple["Keeper", StagedLedger]:
         """Return a keeper for changes that nobody else sees until `commit` makes them."""
         ledger = StagedLedger(self.ledger)
-        return Keeper(ledger, None, self._clock, self._say, self.rules), ledger
+        return Keeper(ledger, None, self._clock, self._say, self.rules, self._meanings), ledger
 
     async def files(self, target: Target) -> Files:
         """Return what a target holds, the owner's edits by hand included. If its files cannot be read, what

@@ -117,6 +117,13 @@ def contradicts(one: str, other: str) -> bool:
     return any(_is_same_case(_case(a, choice), _case(b, choice)) for choice in _differing(a, b))
 
 
+def is_opposite(one: str, other: str) -> bool:
+    """Whether two lessons differ in what matters, however alike they sound: one denies something, or they
+    choose differently."""
+    a, b = gist(one), gist(other)
+    return a.negated != b.negated or bool(_differing(a, b))
+
+
 def is_same_subject(one: str, other: str) -> bool:
     """Whether the one may be meant in the place of the other."""
     a, b = gist(one), gist(other)

@@ -7,11 +7,13 @@ owner has said it since. One that the owner took back stays away until the owner
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import date, timedelta
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from hone.core.errors import AlreadyKnown, Refused
 from hone.core.ledger import MEMORY, USER, Actor, Author, ChangeId, Entry, Ledger, Target
+from hone.core.loading import import_object
 from hone.core.value import replace
 from hone.core.visible import visible
 from hone.knowledge import journal, places, validity
@@ -22,9 +24,17 @@ from hone.knowledge.folding import Draft, Step, load_all_steps, steps
 from hone.knowledge.own_words import states
 from hone.knowledge.quoting import quotes
 from hone.knowledge.reasons import find_cue, tells_of_owner
-from hone.knowledge.resemblance import contradicts, find_alike, has_same_words, is_same, shares_any
+from hone.knowledge.resemblance import (
+    contradicts,
+    find_alike,
+    has_same_words,
+    is_opposite,
+    is_same,
+    shares_any,
+)
 from hone.knowledge.sentences import sentences
 from hone.knowledge.withdrawn import (
+    SHOWN,
     Withdrawal,
     Withdrawals,
     find_kept,
@@ -34,8 +44,15 @@ from hone.knowledge.withdrawn import (
     find_same_ground,
     is_later,
     lesson_of,
+    said_since,
 )
 
+if TYPE_CHECKING:
+    from hone.core.embedding import Meanings
+    from hone.knowledge.nearness import Nearness
+
+NEARNESS = "hone.knowledge.nearness:Nearness"
+"""Loaded if an embedder is set."""
 AGENTS = frozenset({Actor.AGENT, Actor.REVIEW, Actor.CURATOR})
 """Those whose changes are vetted. An owner may repeat and contradict, and an experiment only proposes."""
 CLAIM = (
@@ -74,8 +91,9 @@ class Vetted(Struct, frozen=True):
 
 
 class Vetting:
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: Ledger, meanings: "Meanings | None" = None) -> None:
         self._ledger = ledger
+        self._nearness: Nearness | None = import_object(NEARNESS)(meanings) if meanings else None
         self.withdrawals = Withdrawals(ledger)
         self._replaced: list[str] = []
 
@@ -116,11 +134,26 @@ class Vetting:
             removals = [(each, journal.Remove(old)) for each, old in others]
             return [(first, journal.ReplaceEntry(entry, edit.text)), *removals]
         if not edit.anyway and journal.normalize(edit.text) not in staying[target]:
-            _check_alike(text, [entry for _, entry in near])
+            await self._check_alike(text, [entry for _, entry in near])
             with suppress(*FAULTS):  # they only advise; what cannot be compared is judged later
                 _check_ground(text, author.quotes)
                 await self._check_changed(text, near, author)
         return [(target, edit)]
+
+    async def _check_alike(self, text: str, entries: Sequence[str]) -> None:
+        """Refuse what may be known already, with the entries that are like it: by their words, or else by
+        what they mean."""
+        by_wording = {validity.read(entry).wording: entry for entry in entries}
+        alike = find_alike(text, list(by_wording)) or await self._find_near(text, list(by_wording))
+        if not alike:
+            return
+        listed = _list([by_wording[each] for each in alike])
+        if any(has_same_words(text, each) for each in alike):
+            raise AlreadyKnown(f"Not added: this is already known, in other words.\n{listed}")
+        raise Refused(
+            "Not added: these entries are alike. Replace the one that it corrects or completes; if it is a "
+            f"different matter, use add_anyway.\n{listed}"
+        )
 
     async def _check_changed(self, text: str, near: Sequence[tuple[Target, str]], author: Author) -> None:
         """Refuse an addition where the owner may have changed their mind about an entry. Either may be in
@@ -216,7 +249,24 @@ class Vetting:
         taken = self._replaced or _has_taken_back(known, target, author)
         if taken and author.quotes and not shares_any(entry, " ".join(author.quotes)):
             raise Refused(UNLIKE)
-        return _same_ground(find_same_ground(known, target, author))
+        ground = _same_ground(find_same_ground(known, target, author))
+        return ground or await self._find_near_withdrawn(known, target, _wording(entry), author)
+
+    async def _find_near_withdrawn(
+        self, known: Sequence[Withdrawal], target: Target, text: str, author: Author
+    ) -> str:
+        """Return why a lesson must wait that may be a withdrawn one in other words. What the owner has said
+        since does not, and an opposite is none."""
+        taken = [each for each in known[-SHOWN:] if each.binds(target)]
+        lessons = {lesson: each for each in taken for lesson in each.lessons if not is_opposite(text, lesson)}
+        for lesson in await self._find_near(text, list(lessons)):
+            found = lessons[lesson]
+            if not any(states(text, [said.text]) for said in said_since(author, found)):
+                return f"it is close to a lesson that was taken back (change {found.id})"
+        return ""
+
+    async def _find_near(self, text: str, entries: Sequence[str]) -> Sequence[str]:
+        return await self._nearness.find(text, entries) if self._nearness else ()
 
     async def _check_kept(self, target: Target, entry: str, author: Author) -> None:
         found = find_kept(await self.withdrawals.all(), target, entry)
@@ -305,20 +355,6 @@ def _check_ground(text: str, said: Sequence[str]) -> None:
     states = any(find_cue(each) or tells_of_owner(each) for each in said)
     if said and not states and not shares_any(text, " ".join(said)):
         raise Refused(GROUNDLESS)
-
-
-def _check_alike(text: str, entries: Sequence[str]) -> None:
-    by_wording = {validity.read(entry).wording: entry for entry in entries}
-    alike = find_alike(text, list(by_wording))
-    if not alike:
-        return
-    listed = _list([by_wording[each] for each in alike])
-    if any(has_same_words(text, each) for each in alike):
-        raise AlreadyKnown(f"Not added: this is already known, in other words.\n{listed}")
-    raise Refused(
-        "Not added: these entries are alike. Replace the one that it corrects or completes; if it is a "
-        f"different matter, use add_anyway.\n{listed}"
-    )
 
 
 def _check_age(entry: str, since: Sequence[str], new: Sequence[str]) -> None:

@@ -116,6 +116,11 @@ class Background:
         return min(self._at_work, default=None)
 
     @property
+    def is_busy(self) -> bool:
+        """Whether a turn of the user's is on."""
+        return self._busy > 0
+
+    @property
     def is_attended(self) -> bool:
         return self._task is not None
 

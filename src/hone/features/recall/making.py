@@ -1,0 +1,145 @@
+"""Make the vectors of what was said, in the background and in small steps.
+
+Each step is one transaction, and what is left is read from the vectors themselves: a process that is killed
+loses one step at most, and the next one does it.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from hone.core.clock import Clock
+from hone.core.embedding import Embedder, Unembedded, Vectors
+from hone.core.errors import HoneError, StoreError
+from hone.runtime.claims import claim
+
+CLAIM = "vectors"
+BATCH = 16
+"""Contents of one step: less than a second of work for a small model on one core."""
+BREATH = 0.05
+"""Seconds between two steps, in which others get the processor."""
+POLL = 0.5
+"""Seconds between two looks whether the user's turn has ended."""
+FIRST, LONGEST = 2.0, 300.0
+"""Seconds before another try, doubled each time up to the longest."""
+PATIENCE = 2.0
+"""Seconds that somebody who wants to leave is kept."""
+PROBE = "Hello."
+"""Shows whether an embedder that refused a text takes others."""
+
+
+class VectorMaker:
+    """`embedder` gives what makes vectors; None: nothing is made. `is_busy` tells whether the user's turn is
+    on, which goes first. `more` makes some other vectors, and returns whether there were any to make. One
+    process at a time works for a home."""
+
+    def __init__(
+        self,
+        vectors: Vectors,
+        embedder: Callable[[], Awaitable[Embedder | None]],
+        home: Path,
+        clock: Clock,
+        say: Callable[[str], None],
+        is_busy: Callable[[], bool] = lambda: False,
+        more: Callable[[Embedder], Awaitable[bool]] | None = None,
+    ) -> None:
+        self._vectors = vectors
+        self._embedder = embedder
+        self._home = home
+        self._clock = clock
+        self._say = say
+        self._is_busy = is_busy
+        self._more = more
+        self._wake = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._pause, self._batch = 0.0, BATCH
+        self._failed = False
+
+    def attend(self) -> None:
+        """From now on, make what is missing and what comes."""
+        if self._task is None:
+            self._task = asyncio.create_task(self._serve())
+        self._wake.set()
+
+    def notify(self) -> None:
+        """Something may have been said."""
+        self._wake.set()
+
+    async def finish(self) -> None:
+        """Make what can be made while somebody waits who wants to leave."""
+        with suppress(TimeoutError, HoneError):
+            async with self._clock.timeout(PATIENCE):
+                await self.fill()
+
+    async def fill(self) -> bool:
+        """Make all that is missing. Return False if another process is at it. Raises HoneError."""
+        embedder = await self._embedder()
+        if embedder is None:
+            return True
+        with claim(self._home, CLAIM) as held:
+            if held:
+                await self._vectors.adopt(embedder.id)
+                while await self._step(embedder):
+                    self._failed, self._pause, self._batch = False, 0.0, min(BATCH, 2 * self._batch)
+                    await self._yield()
+            return held
+
+    async def close(self) -> None:
+        """Stop. What is left waits for the next process."""
+        task, self._task = self._task, None
+        if task:
+            task.cancel()
+            await asyncio.wait([task])
+
+    async def _serve(self) -> None:
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            while not await self._try():
+                await self._clock.sleep(self._pause)
+
+    async def _try(self) -> bool:
+        """Return whether there is nothing more to do now. What fails is tried again later, with fewer texts:
+        one of them may be the reason."""
+        try:
+            done = await self.fill()
+            self._pause = 0.0 if done else max(FIRST, self._pause)
+        except HoneError as error:
+            if not self._failed:
+                self._say(f"New messages are found by their words alone for now: {error}")
+            self._failed = True
+            self._pause = min(max(FIRST, 2 * self._pause), LONGEST)
+            self._batch = max(1, self._batch // 4)
+            return False
+        return done
+
+    async def _yield(self) -> None:
+        await self._clock.sleep(BREATH)
+        while self._is_busy():
+            await self._clock.sleep(POLL)
+
+    async def _step(self, embedder: Embedder) -> bool:
+        """Make the vectors of some contents. Return whether there were any."""
+        found = await self._vectors.missing(embedder.id, self._batch)
+        if found:
+            await self._vectors.put(embedder.id, await self._embed(embedder, found))
+            return True
+        if self._more and await self._more(embedder):
+            return True
+        return await self._vectors.tidy(embedder.id)
+
+    async def _embed(
+        self, embedder: Embedder, found: Sequence[Unembedded]
+    ) -> Sequence[tuple[Unembedded, bytes]]:
+        texts = [each.text for each in found if each.text]
+        try:
+            vectors = iter(await embedder.embed(texts, "passage") if texts else ())
+        except StoreError:
+            raise
+        except HoneError:
+            if len(found) > 1 or not texts:
+                raise
+            await embedder.embed([PROBE], "passage")  # raises if it takes nothing at all
+            vectors = iter((b"",))
+        return [(each, next(vectors) if each.text else b"") for each in found]

@@ -1,0 +1,80 @@
+"""Vectors of questions and of short texts (skills, lessons, templates), within the time somebody waits."""
+
+from collections.abc import Awaitable, Callable, Sequence
+
+from hone.core.clock import Clock
+from hone.core.embedding import Embedder, Purpose, Vectors
+from hone.core.errors import HoneError
+
+WAIT = 2.0
+"""Seconds that a search or a turn waits for vectors; then it goes by words alone."""
+CHUNK = 16
+"""Texts that are embedded and stored at once."""
+MOST = 10_000
+"""Texts that are remembered to be embedded later."""
+
+
+class StoredMeanings:
+    """`embedder` gives what makes vectors, None if nothing does. Questions are embedded each time and never
+    stored. What could not be made in time is made later, after `wake`."""
+
+    def __init__(
+        self,
+        vectors: Vectors,
+        embedder: Callable[[], Awaitable[Embedder | None]],
+        clock: Clock,
+        say: Callable[[str], None],
+        wake: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._vectors = vectors
+        self._embedder = embedder
+        self._clock = clock
+        self._say = say
+        self._wake = wake
+        self._later: dict[str, None] = {}
+
+    async def vectors(self, texts: Sequence[str], purpose: Purpose = "passage") -> Sequence[bytes]:
+        try:
+            async with self._clock.timeout(WAIT):
+                embedder = await self._embedder()
+                if embedder is None:
+                    return ()
+                if purpose == "question":
+                    return await embedder.embed(texts, purpose)
+                return await self._passages(embedder, texts)
+        except TimeoutError:
+            self._wake()
+        except HoneError as error:
+            self._say(f"Search goes by words alone for now: {error}")
+        return ()
+
+    async def embed_question(self, text: str) -> tuple[str, bytes]:
+        """Return the embedder's id and the vector, both empty if there is none in time."""
+        found = await self.vectors([text], "question") if text.strip() else ()
+        embedder = await self._embedder() if found else None
+        return (embedder.id, found[0]) if embedder and found else ("", b"")
+
+    async def make_later(self, embedder: Embedder) -> bool:
+        """Make some of those that could not be made in time. Return whether there were any."""
+        texts = list(self._later)[:CHUNK]
+        for text in texts:
+            del self._later[text]
+        if texts:
+            await self._make(embedder, texts)
+        return bool(texts)
+
+    async def _passages(self, embedder: Embedder, texts: Sequence[str]) -> Sequence[bytes]:
+        known = dict(await self._vectors.cached(embedder.id, texts))
+        missing = [text for text in dict.fromkeys(texts) if text not in known]
+        self._later |= dict.fromkeys(missing[: max(0, MOST - len(self._later))])
+        for at in range(0, len(missing), CHUNK):
+            chunk = missing[at : at + CHUNK]
+            known |= await self._make(embedder, chunk)
+            for text in chunk:
+                self._later.pop(text, None)
+        return [known[text] for text in texts]
+
+    async def _make(self, embedder: Embedder, texts: Sequence[str]) -> dict[str, bytes]:
+        made = dict(zip(texts, await embedder.embed(texts, "passage"), strict=True))
+        await self._vectors.cache(embedder.id, made)
+        return made

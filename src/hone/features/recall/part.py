@@ -1,0 +1,69 @@
+"""The part that adds search by meaning to a Hone. It does nothing unless an embedder is set."""
+
+from functools import cached_property
+
+from hone.app import Hone
+from hone.core.embedding import Embedder, Meanings
+from hone.core.part import Part
+from hone.core.recall import Recall
+from hone.features.recall.asking import MeaningRecall
+from hone.features.recall.making import VectorMaker
+from hone.features.recall.meanings import StoredMeanings
+from hone.features.recall.opening import open_embedder
+
+
+class RecallPart(Part):
+    name = "recall"
+
+    def __init__(self, hone: Hone) -> None:
+        self._hone = hone
+        self._embedder: Embedder | None = None
+
+    async def embedder(self) -> Embedder | None:
+        """Return the embedder that is set; None without one. Raises SettingsError if it cannot be used."""
+        if self._embedder is None:
+            hone = self._hone
+            self._embedder = await open_embedder(hone.settings, hone.home, hone.clock)
+        return self._embedder
+
+    @cached_property
+    def maker(self) -> VectorMaker:
+        hone = self._hone
+        return VectorMaker(
+            hone.stores.vectors,
+            self.embedder,
+            hone.home,
+            hone.clock,
+            hone.say,
+            lambda: hone.background.is_busy,
+            self.stored.make_later,
+        )
+
+    @cached_property
+    def stored(self) -> StoredMeanings:
+        hone = self._hone
+        return StoredMeanings(hone.stores.vectors, self.embedder, hone.clock, hone.say, self.notify)
+
+    def recall(self, recall: Recall) -> Recall:
+        return MeaningRecall(recall, self.stored)
+
+    def meanings(self) -> Meanings | None:
+        return self.stored
+
+    def attend(self) -> None:
+        if not self._hone.stores.closed:
+            self.maker.attend()
+
+    def notify(self) -> None:
+        if "maker" in vars(self):
+            self.maker.notify()
+
+    async def finish(self) -> None:
+        if not self._hone.stores.closed:
+            await self.maker.finish()
+
+    async def close(self) -> None:
+        if "maker" in vars(self):
+            await self.maker.close()
+        if self._embedder:
+            await self._embedder.close()
