@@ -23,7 +23,7 @@ LEADING, FOLLOWING = 12, 4
 """Terms of a long question that messages are found by, the rarest, and those that also count in them."""
 KIN, SMALL, FEW = 0.8, 0.3, 2
 """How much a word counts that often stands for another one, and a small one where there are few others."""
-POOL, TIMELY, CANDIDATES = 300, 3_000, 100
+POOL, TIMELY, CANDIDATES = 600, 3_000, 100
 """Messages that pass a share on to those beside them, whose time is looked at, and that are given back."""
 
 Values = dict[str, dict[int, float]]
