@@ -27,6 +27,7 @@ from hone.core.skill import (
     SkillOrigin,
     SkillResult,
     SkillSummary,
+    SkillWords,
     UsageCounts,
 )
 from hone.core.value import replace
@@ -75,7 +76,7 @@ class Library:
         return [each.name for each in await self.catalog.ranked(folder, today, limit)]
 
     async def found(self, *words: str, limit: int = 10) -> list[str]:
-        return [each.name for each, _ in await self.catalog.search(words, limit)]
+        return [each.name for each, *_ in (await self.catalog.search(words, limit)).found]
 
     async def use(self, name: str, session: SessionId = S1, today: date = TODAY) -> None:
         await self.catalog.count(name, SkillEvent.USE, Actor.AGENT, session, today)
@@ -260,9 +261,12 @@ async def test_search_finds_any_of_the_words_and_the_best_comes_first(library: L
     await library.add("cooking", "Recipes and shopping lists", "one could mention a release, too")
     await library.add("gardening", "Roses", "water")
     await library.add("old-release", "release notes changelog", archived="1")
-    results = await library.catalog.search(["release", "changelog"], 10)
-    assert [line.name for line, _ in results] == ["release-notes", "cooking"]
-    assert results[0][1] > results[1][1] > 0
+    matches = await library.catalog.search(["release", "changelog", "nowhere"], 10)
+    results = matches.found
+    assert [line.name for line, *_ in results] == ["release-notes", "cooking"]
+    assert results[0][2] > results[1][2] > 0
+    assert (matches.total, matches.counts) == (4, {"release": 3, "changelog": 2, "nowhere": 0})
+    assert results[0][1] == SkillWords("releas not", "writ the changelog of a", "git log")
     assert results[0][0] == (await library.catalog.listed())[2]
     assert await library.found("Release", "nowhere") == ["release-notes", "cooking"]
     assert await library.found("release", limit=1) == ["release-notes"]

@@ -29,14 +29,15 @@ from hone.core.skill import (
     PROJECT,
     ListedSkill,
     SkillEvent,
+    SkillMatches,
     SkillResult,
     SkillSummary,
+    SkillWords,
     UsageCounts,
 )
 from hone.core.value import replace
 from hone.stores import checks
 from hone.stores import words as wording
-from hone.stores.skill_catalog import WEIGHTS
 
 WORD = regex(r"[^\W_]+")
 
@@ -169,10 +170,16 @@ class InMemorySkillCatalog:
             for line in await self.listed()
         )
 
-    async def search(self, words: Collection[str], limit: int) -> Sequence[tuple[ListedSkill, float]]:
-        terms = [_plain(term) for term in wording.terms(words)]
-        scored = [(line, self._score(line, terms)) for line in await self.listed()]
-        return tuple(sorted((each for each in scored if each[1]), key=lambda each: -each[1])[:limit])
+    async def search(self, words: Collection[str], limit: int) -> SkillMatches:
+        terms = {term: _plain(term) for term in wording.terms(words)}
+        scored = [
+            (line, SkillWords.of(self._cards[line.digest]), self._score(line, [*terms.values()]))
+            for line in await self.listed()
+        ]
+        found = sorted((each for each in scored if each[2]), key=lambda each: -each[2])[:limit]
+        cards = [" ".join(_fields(card)) for card in self._cards.values()]
+        counts = {term: sum(plain in card for card in cards) for term, plain in terms.items()}
+        return SkillMatches(tuple(found), counts, len(cards))
 
     async def count(
         self, skill: str, event: SkillEvent, actor: Actor, session: SessionId, today: date
@@ -248,11 +255,10 @@ class InMemorySkillCatalog:
         )
 
     def _score(self, line: ListedSkill, terms: Sequence[str]) -> float:
-        card = self._cards[line.digest]
-        fields = [_plain(wording.spaced(text)) for text in (card.name, card.description, card.body)]
+        fields = _fields(self._cards[line.digest])
         return sum(
             weight
-            for weight, field in zip(WEIGHTS, fields, strict=True)
+            for weight, field in zip((1.5, 1.5, 1.0), fields, strict=True)
             for term in terms
             if term.strip() and term in field
         )
@@ -314,3 +320,7 @@ def _plain(text: str) -> str:
     letters = unicodedata.normalize("NFKD", text.lower())
     bare = "".join(letter for letter in letters if not unicodedata.combining(letter))
     return f" {' '.join(WORD.findall(bare))} "
+
+
+def _fields(card: SkillSummary) -> list[str]:
+    return [_plain(wording.spaced(text)) for text in (card.name, card.description, card.body)]

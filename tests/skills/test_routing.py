@@ -11,7 +11,7 @@ from hone.core.ledger import Actor, Author, Change, ChangeKind, Delta, skill
 from hone.core.messages import digest
 from hone.core.skill import DOCUMENT, ORIGIN, SkillCatalog, SkillOrigin, SkillSummary
 from hone.knowledge.skills.document import parse
-from hone.knowledge.skills.similar import CANDIDATES, rank, similar, words
+from hone.knowledge.skills.similar import CANDIDATES, content_words, rank, similar, words
 from hone.stores.database import Database
 from hone.stores.ledger import SqliteLedger
 from hone.stores.skill_catalog import SqliteSkillCatalog
@@ -52,11 +52,8 @@ async def shelved(folder: Path) -> AsyncIterator[SkillCatalog]:
 
 async def found(shelf: SkillCatalog, query: str) -> list[str]:
     """Names, best first, as skills_list(query) has them."""
-    candidates = await shelf.search(words(query), CANDIDATES)
-    return [
-        each.name
-        for each in rank(query, [(each, cards()[each.name].body, score) for each, score in candidates])
-    ]
+    matches = await shelf.search(content_words(query), CANDIDATES)
+    return [fit.skill.name for fit in rank(query, matches.found, matches)]
 
 
 async def missed(shelf: SkillCatalog, wanted: Sequence[Task]) -> list[Task]:
@@ -93,8 +90,8 @@ async def each_is_found_by_its_own_words(shelf: SkillCatalog) -> None:
     for each in library()[::100]:
         card = cards()[each.name]
         assert (await found(shelf, f"{card.name} {card.description}"))[0] == each.name
-        found_words = await shelf.search(words(card.description), CANDIDATES)
-        alike = similar(card.name, card.description, [(listed, "", score) for listed, score in found_words])
+        matches = await shelf.search(content_words(f"{card.name} {card.description}"), CANDIDATES)
+        alike = similar(card.name, card.description, matches.found)
         assert each.name in [like.name for like in alike][:3]
 
 

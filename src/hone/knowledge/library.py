@@ -15,6 +15,7 @@ from hone.core.skill import (
     ListedSkill,
     SkillCatalog,
     SkillEvent,
+    SkillMatches,
     SkillResult,
     SkillSummary,
     UsageCounts,
@@ -94,22 +95,30 @@ class Library:
         """Return the best for these words first; without words, those that are first in rank."""
         if not query.strip():
             return (await self.ranked("")).skills[:limit]
+        return [fit.skill for fit in (await self.rank(query))[:limit]]
+
+    async def rank(self, query: str) -> Sequence[similar.Fit]:
+        """Return the skills that fit these words, the best first, and how well."""
         names, fresh = await self._look_around()
         await self._adopt(fresh)
-        return similar.rank(query, await self._candidates(query, names))[:limit]
+        return similar.rank(query, *await self._candidates(query, names))
 
     async def find_similar(self, name: str, description: str) -> Sequence[ListedSkill]:
         """Return skills that may already be what a new one is meant to be."""
         names, fresh = await self._look_around()
         await self._adopt(fresh)
-        return similar.similar(name, description, await self._candidates(f"{name} {description}", names))
+        candidates, _ = await self._candidates(f"{name} {description}", names)
+        return similar.similar(name, description, candidates)
 
-    async def _candidates(self, query: str, names: Collection[str]) -> Sequence[similar.Candidate]:
-        """Return them with their texts and scores. Of those that come with Hone, all."""
-        found = await self._catalog.search(similar.words(query), similar.CANDIDATES)
-        contents = await self.keeper.ledger.contents({each.digest for each, _ in found})
-        held = [(each, _summarize(contents[each.digest]).body, score) for each, score in found]
-        return [*held, *((each, bundled.summary(each.name).body, 0.0) for each in _own(names))]
+    async def _candidates(
+        self, query: str, names: Collection[str]
+    ) -> tuple[Sequence[similar.Candidate], SkillMatches]:
+        """Return them with their words. Of those that come with Hone, all."""
+        matches = await self._catalog.search(similar.content_words(query), similar.CANDIDATES)
+        if not matches.found:
+            matches = await self._catalog.search(similar.words(query), similar.CANDIDATES)
+        own = [(each, bundled.words(each.name), 0.0) for each in _own(names)]
+        return [*matches.found, *own], matches
 
     async def files(self, name: str) -> Files:
         """Return the files of a skill. Raises Missing, with names that are close."""

@@ -67,7 +67,8 @@ MISTAKEN = """
 SELECT name FROM skills LEFT JOIN cards ON cards.id = card WHERE card IS NOT NULL AND digest IS NOT document
 """
 TEXTS = """
-SELECT words, w.rowid, name, w.description, body FROM card_words AS w LEFT JOIN cards ON cards.id = w.rowid
+SELECT words, stems, w.rowid, name, w.description, body
+FROM card_words AS w LEFT JOIN cards ON cards.id = w.rowid
 """
 CARD = "INSERT INTO card_words (rowid, name, description, body) VALUES (?, ?, ?, ?)"
 PASSAGE = "INSERT INTO passage_words (rowid, text) VALUES (?, ?)"
@@ -223,8 +224,10 @@ def _words(connection: apsw.Connection) -> Iterator[str]:
 
 def _cards(connection: apsw.Connection) -> Iterator[str]:
     rows: list[Any] = connection.execute(TEXTS).fetchall()
-    same = lookup.is_complete(connection, "card_words", CARD, [row[1:] for row in rows])
-    if not same or any(words and shelf.together(texts) != words for words, _, *texts in rows):
+    same = lookup.is_complete(connection, "card_words", CARD, [row[2:] for row in rows])
+    if not same or any(
+        words and shelf.together((*texts, stems)) != words for words, stems, _, *texts in rows
+    ):
         yield "Search does not find every skill."
 
 
