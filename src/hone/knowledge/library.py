@@ -103,6 +103,10 @@ class Library:
         await self._adopt(fresh)
         return similar.rank(query, *await self._candidates(query, names))
 
+    async def match(self, words: str) -> Sequence[ListedSkill]:
+        """Return the skills that are close enough to a user's words to be named unasked, the best first."""
+        return similar.choose_close(await self.rank(words))
+
     async def find_similar(self, name: str, description: str) -> Sequence[ListedSkill]:
         """Return skills that may already be what a new one is meant to be."""
         names, fresh = await self._look_around()

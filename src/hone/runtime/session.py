@@ -24,6 +24,7 @@ from hone.core.part import Remind, SessionSeed
 from hone.core.permissions import Mode, NoPermissions, Permissions
 from hone.core.permit import COMPACT, DELEGATE, Permit
 from hone.core.ports import Header, Sessions, Spending
+from hone.core.skill import ListedSkill
 from hone.core.tool import CallGuard, Toolbox
 from hone.core.transcript import Node, Transcript
 from hone.core.trust import Trust
@@ -35,6 +36,7 @@ from hone.knowledge.reasons import count_turns, find_cue
 from hone.loop import RunContext, run
 from hone.models.wrappers import Windowed
 from hone.prompt.compaction import Cut, digest, drop_examples, plan, question, shorten, state
+from hone.prompt.compose import has_more_skills
 from hone.prompt.modes import describe_mode, find_mode
 from hone.prompt.news import find_known
 from hone.runtime.triggers import FIXED, count_turn, explain, summarize
@@ -47,6 +49,8 @@ LEFT_OUT = "hone.core.opaque:describe_left_out"
 """Loaded with the first change of models."""
 OBTAIN, CONSTRAIN = "hone.runtime.returning:obtain", "hone.models.forms:constrain"
 """Loaded with the first answer that must have a form."""
+SUGGEST = "hone.runtime.suggesting:suggest"
+"""Loaded with the first message where there are more skills than the prompt lists."""
 Form = Mapping[str, Any]
 V = TypeVar("V")
 TASKS = "todo"
@@ -108,6 +112,8 @@ class SessionDeps(Struct, frozen=True):
     """Tools of its own for a child, so that its `cd` is not its parent's."""
     brief: Brief = silent
     remind: Remind | None = None
+    match: Callable[[str], Awaitable[Sequence[ListedSkill]]] | None = None
+    """The skills that are close to a user's words."""
     topics: Sequence[Topic] = ()
     """What a conversation can be due for a review of."""
     look_after: Callable[[str], float | None] = lambda _: None
@@ -367,7 +373,7 @@ class Session:
         )
         beside: list[Part | None] = []
         if said.note is None:
-            beside = [await self._note(aside), await self._reminder(said.text, emit)]
+            beside = [await self._note(aside, said.text), await self._reminder(said.text, emit)]
         said = Message(said.role, (*(part for part in beside if part is not None), *parts))
         now = self._deps.clock.now()
         longer = await self._begun(said.text, emit)
@@ -397,15 +403,23 @@ class Session:
         except StoreError as error:
             emit(Notice(str(error)))
 
-    async def _note(self, aside: str) -> SystemNote | None:
-        """What goes with the user's words: the news, and what was asked for. The first one of a conversation
-        says, if nothing else, up to where its prefix knows."""
+    async def _note(self, aside: str, words: str) -> SystemNote | None:
+        """What goes with the user's words: the news, and what was asked for, or else skills that may fit. The
+        first one of a conversation says, if nothing else, up to where its prefix knows."""
         told = find_known(self.transcript)
         since = self._informed if told is None else told
         news = await self._deps.brief(since, self.id) if self.header.origin is Origin.USER else None
         upto = news.upto if news else since
-        text = "\n".join(each for each in (news.text if news else "", self._untold_mode(), aside) if each)
+        beside = aside or await self._suggest(words)
+        text = "\n".join(each for each in (news.text if news else "", self._untold_mode(), beside) if each)
         return SystemNote(text, upto or 0, since or 0) if text or upto != told else None
+
+    async def _suggest(self, words: str) -> str:
+        match, system = self._deps.match, self.agent.prefix.system
+        if match is None or self.header.origin is not Origin.USER or not has_more_skills(system):
+            return ""
+        suggestion: str = await import_object(SUGGEST)(match, words, self.transcript, system)
+        return suggestion
 
     def _untold_mode(self) -> str:
         """Say which mode holds, unless the model knows. It knows of auto from the start."""

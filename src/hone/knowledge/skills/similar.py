@@ -19,12 +19,15 @@ ALIKE = 0.6
 
 
 class Fit(Struct, frozen=True):
-    """How well a skill fits a task. `score` orders skills; `cover` is the share of the task it speaks of,
-    a little more if it does so in its name."""
+    """How well a skill fits a task. `score` orders skills. `shared` is how many content words of the task it
+    has; `weight` and `front` say how rare those are, and those in its name and description: a word that no
+    other skill has counts nearly one."""
 
     skill: ListedSkill
     score: float
-    cover: float
+    shared: int = 0
+    weight: float = 0.0
+    front: float = 0.0
 
 
 Candidate = tuple[ListedSkill, SkillWords, float]
@@ -34,6 +37,10 @@ Candidate = tuple[ListedSkill, SkillWords, float]
 _PLACES = (1.2, 1.1, 1.0)
 """What a stem counts in the name, in the description and in the beginning of the body."""
 _FOUND, _HINTED, _SURPLUS = 0.1, 0.2, 0.05
+NAMED = 5
+"""How many skills are named unasked."""
+_SHARED, _WEIGHT, _IN_FRONT = 2, 0.95, 0.4
+"""What is close: so that less than 5 of 100 turns of small talk bring up a skill."""
 NOTHING = SkillMatches((), {}, 0)
 
 _APOSTROPHE = regex(r"['’](?:s|t|re|ve|ll|d|m)\b")
@@ -61,15 +68,24 @@ def rank(query: str, candidates: Sequence[Candidate], known: SkillMatches = NOTH
     """Best first. What counts: how much of the task the beginning of a skill speaks of, the small words as a
     hint between equals, the store's own score, and how much a name promises that nobody asked for. `known`
     tells how rare each word is."""
-    told, hints = split_stems(query)
-    hits = [words.find(told | hints) for _, words, _ in candidates]
-    task = _Task.of(told, hints, hits, known)
+    content, every = content_stems(query), _stems(" ".join(word for word in _tokens(query) if len(word) > 1))
+    hits = [words.find(content | every) for _, words, _ in candidates]
+    task = _Task.of(content, every, hits, known)
     best = max((score for *_, score in candidates), default=0.0) or 1.0
     fits = [
-        Fit(listed, *task.weigh(found, score / best))
+        Fit(listed, task.weigh(found, score / best), *task.share(found))
         for (listed, _, score), found in zip(candidates, hits, strict=True)
     ]
     return sorted(fits, key=lambda fit: (-fit.score, fit.skill.name))
+
+
+def choose_close(ranked: Sequence[Fit]) -> list[ListedSkill]:
+    """Return what may be named unasked: nothing unless one of the first is close to the task, and beside it
+    those that share a good part of the task, too."""
+    first = ranked[:NAMED]
+    if not any(fit.shared >= _SHARED and fit.weight >= _WEIGHT and fit.front >= _IN_FRONT for fit in first):
+        return []
+    return [fit.skill for fit in first if fit.weight >= _WEIGHT / 2]
 
 
 def similar(
@@ -83,42 +99,45 @@ def similar(
 
 
 class _Task(Struct, frozen=True):
-    """The stems of a task with their weights: the fewer skills have one, the more it tells. `whole` is the
-    weight of all that it says, whether a skill has it or not."""
+    """The stems of a task with their weights: the fewer skills have one, the more it tells. `told` are those
+    that some skill has: content words, or all of them if there are none. `unit` is the most one can weigh."""
 
+    content: frozenset[str]
     told: Mapping[str, float]
     hints: Mapping[str, float]
-    whole: float
+    unit: float
 
     @classmethod
     def of(
-        cls, told: frozenset[str], hints: frozenset[str], hits: Sequence[SkillHits], known: SkillMatches
+        cls, content: frozenset[str], every: frozenset[str], hits: Sequence[SkillHits], known: SkillMatches
     ) -> "_Task":
+        told = content or every
         held = Counter(stem for each in hits for stem in each.all)
-        small = {stem: log(1 + len(hits) / (1 + held[stem])) for stem in hints}
+        hinted = {stem: log(1 + len(hits) / (1 + held[stem])) for stem in every - told}
         for word, count in known.counts.items():
             for stem in to_stems(word):
                 held[stem] = max(held[stem], count)
         total = max(known.total, len(hits))
-        weights = {stem: log(1 + total / (1 + held[stem])) for stem in told}
-        return cls(
-            {stem: weight for stem, weight in weights.items() if held[stem]}, small, sum(weights.values())
-        )
+        weights = {stem: log(1 + total / (1 + held[stem])) for stem in told if held[stem]}
+        return cls(content, weights, hinted, log(1 + total) or 1.0)
 
-    def weigh(self, hits: SkillHits, found: float) -> tuple[float, float]:
-        """Return the score, and how much of the task a skill speaks of."""
+    def weigh(self, hits: SkillHits, found: float) -> float:
         told = sum(
             share * _sum(self.told, stems) for share, stems in zip(_PLACES, astuple(hits), strict=True)
         )
-        hinted = _sum(self.hints, hits.all)
         covered = told / (sum(self.told.values()) or 1.0)
-        score = (
+        return (
             covered
             + _FOUND * (found or covered)
-            + _HINTED * hinted / (sum(self.hints.values()) or 1.0)
+            + _HINTED * _sum(self.hints, hits.all) / (sum(self.hints.values()) or 1.0)
             - _SURPLUS * len(hits.name - _LINKS - self.told.keys())
         )
-        return score, told / (self.whole or 1.0)
+
+    def share(self, hits: SkillHits) -> tuple[int, float, float]:
+        """Return how many content words a skill has, how rare they are, and those in its front."""
+        shared = self.content & hits.all
+        front = shared & (hits.name | hits.description)
+        return len(shared), _sum(self.told, shared) / self.unit, _sum(self.told, front) / self.unit
 
 
 def _sum(weights: Mapping[str, float], stems: Iterable[str]) -> float:
@@ -153,11 +172,9 @@ def _stems(text: str) -> frozenset[str]:
     return frozenset(to_stems(text))
 
 
-def split_stems(query: str) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the stems that tell what a task is about, and those of its small words."""
-    words = content_words(query)
-    told = _stems(" ".join(words))
-    return told, frozenset(_stems(" ".join(word for word in _tokens(query) if len(word) > 1))) - told
+def content_stems(text: str) -> frozenset[str]:
+    """Return the stems of the words that tell what a text is about."""
+    return _stems(" ".join(word for word in _tokens(text) if not _is_common(word)))
 
 
 def _is_common(word: str) -> bool:
