@@ -105,6 +105,17 @@ async def test_a_skill_without_a_card_is_in_no_list_and_its_document_is_asked_fo
     assert await library.names(archived=True) == ["plain", "twin"]
 
 
+async def test_of_those_without_a_card_the_first_in_rank_can_be_asked_for(library: Library) -> None:
+    await library.add("a", "words")
+    for name, facts in (("b", {}), ("c", {}), ("d", {PINNED: "1"}), ("e", {ARCHIVED: "1"}), ("f", {})):
+        await library.write(name, {DOCUMENT: f"text of {name}", **facts})
+    await library.use("f", today=TODAY - timedelta(days=1))
+    wanted = [digest(f"text of {name}".encode()) for name in "dfbc"]
+    for limit, count in ((0, 0), (1, 1), (2, 2), (3, 2), (4, 3), (9, 4)):
+        found = await library.catalog.unsummarized_first("", TODAY, limit)
+        assert sorted(found) == sorted(wanted[:count])
+
+
 async def test_what_waits_or_is_no_skill_is_not_on_the_shelf(library: Library) -> None:
     waiting = Change(
         skill("waits"),
@@ -354,6 +365,7 @@ async def take(library: Library, step: Step) -> Any:
         before,
         await library.catalog.names(),
         await library.catalog.unsummarized(),
+        await library.catalog.unsummarized_first("/here", TODAY, 2),
         await library.catalog.listed(),
         await library.catalog.listed(archived=True),
         [await library.catalog.ranked("/here", TODAY + timedelta(days=days), 2) for days in (-2, 0, 1)],

@@ -1,9 +1,12 @@
 """D2, D6: skills found on the disk, in rank and by words; the same from a cold and a warm start."""
 
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
+
+import pytest
 
 from hone.core.clock import ManualClock
 from hone.core.ids import SessionId
@@ -74,6 +77,44 @@ async def test_folders_that_cannot_be_used_are_told_and_keep_no_others_out(home:
         assert len(said) == FIRST + 5
         assert "skills/bad-000 cannot be used as it is" in said[0]
     assert good.read_text() == document("good-one")
+
+
+async def test_a_folder_that_cannot_be_used_is_not_read_again_until_somebody_touches_it(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bad, read = put(home, "bad-one", "no front matter"), FileTree.read
+    seen: list[str] = []
+
+    def count(disk: FileTree, path: str) -> object:
+        seen.append(path)
+        return read(disk, path)
+
+    monkeypatch.setattr(FileTree, "read", count)
+    os.utime(bad, (1, 1))
+    async with library(home) as (shelf, said):
+        for _ in range(3):
+            assert "bad-one" not in [each.name for each in await shelf.listed()]
+        assert (seen, len(said)) == (["skills/bad-one/SKILL.md"], 1)
+        bad.write_text("still no front matter")
+        for _ in range(2):  # it was touched a moment ago, and may change within the tick of the clock
+            await shelf.listed()
+        assert seen == ["skills/bad-one/SKILL.md"] * 3
+        bad.write_text(document("bad-one"))
+        os.utime(bad, (2, 2))
+        assert "bad-one" in [each.name for each in await shelf.listed()]
+
+
+async def test_a_prompt_summarizes_no_more_skills_than_compete_for_it(home: Path) -> None:
+    many = [f"craft-{number:03}" for number in range(FIRST + 3)]
+    for name in many:
+        put(home, name)
+    async with library(home) as (shelf, _):
+        await shelf.keeper.adopt(many)
+        cold = await names(shelf)
+        assert len(await shelf._catalog.unsummarized()) == 3
+        assert [each.name for each in await shelf.search(many[-1], 1)] == many[-1:]
+        assert await shelf._catalog.unsummarized() == ()
+        assert await names(shelf) == cold == many[:FIRST]
 
 
 async def test_rank_is_pinned_then_used_then_name_and_stays_the_same_all_day(home: Path) -> None:

@@ -139,6 +139,14 @@ class InMemorySkillCatalog:
     async def unsummarized(self) -> Sequence[str]:
         return tuple(sorted(await self._documents() - self._cards.keys()))
 
+    async def unsummarized_first(self, folder: str, today: date, limit: int) -> Sequence[str]:
+        """As if each of them had a summary."""
+        whole = InMemorySkillCatalog(self._ledger)
+        whole._uses = self._uses
+        whole._cards = dict.fromkeys(await self._documents(), SkillSummary("", "", ""))
+        first = {line.digest for line in await whole.ranked(folder, today, limit)}
+        return tuple(sorted(first - self._cards.keys()))
+
     async def save_summaries(self, summaries: Mapping[str, SkillSummary]) -> None:
         held = await self._documents()
         self._cards = {name: card for name, card in {**self._cards, **summaries}.items() if name in held}

@@ -184,6 +184,10 @@ class SkillCatalog(Protocol):
         """Return the digests of documents that are held and have no summary yet."""
         ...
 
+    async def unsummarized_first(self, folder: str, today: date, limit: int) -> Sequence[str]:
+        """Return those of them that are among the first in rank."""
+        ...
+
     async def save_summaries(self, summaries: Mapping[str, SkillSummary]) -> None:
         """Keep summaries, by the digest of their documents."""
         ...

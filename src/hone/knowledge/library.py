@@ -54,9 +54,9 @@ class Library:
         """Return the first in rank: the same all day, but for what changes."""
         names, fresh = await self._look_around()
         await self._adopt_first(fresh, folder)
-        known = await self._catalog.ranked(folder, self.today, FIRST)
+        known = await self._rank_first(folder)
         if await self._look_at(known):
-            known = await self._catalog.ranked(folder, self.today, FIRST)
+            known = await self._rank_first(folder)
         own = _own(names)
         active = sum(not archived for archived in names.values())
         documents = [_document(each.name) for each in known]
@@ -67,6 +67,12 @@ class Library:
             (places.SKILLS, *documents, *unread),
         )
 
+    async def _rank_first(self, folder: str) -> Sequence[ListedSkill]:
+        """Return the first in rank, and summarize no others: a prompt does not wait for thousands."""
+        place = (folder, self.today, FIRST)
+        await self._summarize(await self._catalog.unsummarized_first(*place))
+        return await self._catalog.ranked(*place)
+
     async def _adopt_first(self, fresh: Sequence[str], folder: str) -> None:
         """Adopt, of new folders, those that can be among the first in rank: only their names rank them."""
         tried = 0
@@ -74,22 +80,26 @@ class Library:
             room = FIRST - await self._catalog.idle(left[0], folder, self.today)
             if room <= 0:
                 return
-            await self._adopt(left[:room])
+            await self.keeper.adopt(left[:room])
             tried += room
 
     async def _adopt(self, names: Sequence[str]) -> None:
+        """Adopt new folders, and summarize whatever is new."""
         if names:
             await self.keeper.adopt(names)
-            await self._summarize_new()
+        await self._summarize(await self._catalog.unsummarized())
 
     async def listed(self, *, archived: bool = False) -> Sequence[ListedSkill]:
         """Return all of them, by name."""
         names, fresh = await self._look_around()
         await self._adopt(fresh)
-        await self._look_at(await self._catalog.listed())
+        known = await self._catalog.listed(archived=archived)
+        if await self._look_at([each for each in known if not each.archived]):
+            await self._summarize(await self._catalog.unsummarized())
+            known = await self._catalog.listed(archived=archived)
         counts = await self._catalog.usage_counts()
         own = [replace(each, counts=counts.get(each.name, UsageCounts())) for each in _own(names)]
-        return sorted((*await self._catalog.listed(archived=archived), *own), key=lambda each: each.name)
+        return sorted((*known, *own), key=lambda each: each.name)
 
     async def search(self, query: str, limit: int) -> Sequence[ListedSkill]:
         """Return the best for these words first; without words, those that are first in rank."""
@@ -175,8 +185,8 @@ class Library:
         return await self._catalog.usage_counts()
 
     async def _look_around(self) -> tuple[Mapping[str, bool], Sequence[str]]:
-        """Publish folders that are missing, clear those that were archived, summarize what is new. Return the
-        skills that are known, and the names of new folders."""
+        """Publish folders that are missing, clear those that were archived. Return the skills that are known,
+        and the names of new folders."""
         names = await self._catalog.names()
         sync = self.keeper.file_sync
         lying = await sync.folders(places.SKILLS, names) if sync else None
@@ -184,7 +194,6 @@ class Library:
             return names, ()
         for name in sorted(name for name, archived in names.items() if archived is (name in lying)):
             await self.keeper.files(skill(name))
-        await self._summarize_new()
         return names, sorted(name for name in lying - names.keys() if SHAPE.fullmatch(name))
 
     async def _look_at(self, skills: Sequence[ListedSkill]) -> bool:
@@ -193,12 +202,9 @@ class Library:
         changed = await sync.find_touched([skill(each.name) for each in skills]) if sync else ()
         for target in changed:
             await self.keeper.files(target)
-        if changed:
-            await self._summarize_new()
         return bool(changed)
 
-    async def _summarize_new(self) -> None:
-        digests = await self._catalog.unsummarized()
+    async def _summarize(self, digests: Sequence[str]) -> None:
         if digests:
             contents = await self.keeper.ledger.contents(digests)
             await self._catalog.save_summaries({name: _summarize(data) for name, data in contents.items()})

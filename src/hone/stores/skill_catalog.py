@@ -43,7 +43,7 @@ WHERE NOT s.archived OR ? ORDER BY s.name
 """
 # A tally is that of the days before, unless the skill was used today: then its uses are counted. Only the
 # lines that come first are looked up whole.
-RANKED = f"""
+RANKS = """
 WITH first AS MATERIALIZED (
     SELECT s.name, s.pinned, s.project = ?1 AND ?1 <> '' AS near,
         CASE WHEN last_use >= ?2 THEN (SELECT max(day) FROM uses AS u WHERE u.skill = s.name AND day < ?2)
@@ -51,11 +51,17 @@ WITH first AS MATERIALIZED (
         CASE WHEN last_use >= ?2
             THEN (SELECT count(DISTINCT session) FROM uses AS u WHERE u.skill = s.name AND day < ?2)
             ELSE coalesce(t.uses, 0) END AS often
-    FROM skills AS s LEFT JOIN tallies AS t ON t.skill = s.name WHERE card IS NOT NULL AND NOT archived
+    FROM skills AS s LEFT JOIN tallies AS t ON t.skill = s.name
+    WHERE (card IS NOT NULL OR ?4) AND NOT archived
     ORDER BY s.pinned DESC, near DESC, last DESC, often DESC, s.name LIMIT ?3
 )
-SELECT {LINE} FROM first JOIN skills AS s ON s.name = first.name JOIN cards ON cards.id = card
+"""
+RANKED = f"""
+{RANKS} SELECT {LINE} FROM first JOIN skills AS s ON s.name = first.name JOIN cards ON cards.id = card
 ORDER BY first.pinned DESC, near DESC, last DESC, often DESC, first.name
+"""
+FIRST_UNCARDED = f"""
+{RANKS} SELECT DISTINCT document FROM first JOIN skills AS s ON s.name = first.name WHERE card IS NULL
 """
 IDLE = """
 SELECT count(*) FROM skills AS s
@@ -98,6 +104,11 @@ def _uncarded(connection: apsw.Connection) -> tuple[str, ...]:
     return tuple(document for (document,) in rows)
 
 
+def _first_uncarded(connection: apsw.Connection, folder: str, today: date, limit: int) -> tuple[str, ...]:
+    rows = connection.execute(FIRST_UNCARDED, (sound(folder), today.isoformat(), limit, True))
+    return tuple(document for (document,) in rows)
+
+
 def _card(connection: apsw.Connection, summaries: Mapping[str, SkillSummary]) -> None:
     """Takes those that somebody holds, and removes what nobody holds any more. The words go in together: FTS5
     writes out what it has gathered whenever another statement comes in between."""
@@ -133,7 +144,7 @@ def _list(connection: apsw.Connection, *, archived: bool = False) -> tuple[Liste
 
 
 def _rank(connection: apsw.Connection, folder: str, today: date, limit: int) -> tuple[ListedSkill, ...]:
-    rows = connection.execute(RANKED, (sound(folder), today.isoformat(), limit))
+    rows = connection.execute(RANKED, (sound(folder), today.isoformat(), limit, False))
     return tuple(_listed(row) for row in rows)
 
 
@@ -239,6 +250,7 @@ class SqliteSkillCatalog(Store):
     change within the day."""
 
     unsummarized = reads(_uncarded)
+    unsummarized_first = reads(_first_uncarded)
     save_summaries = writes(_card)
     listed = reads(_list)
     ranked = reads(_rank)
