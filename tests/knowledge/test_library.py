@@ -1,7 +1,7 @@
 """D2, D6: skills found on the disk, in rank and by words; the same from a cold and a warm start."""
 
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from hone.core.clock import ManualClock
+from hone.core.embedding import Purpose, pack
 from hone.core.ids import SessionId
 from hone.core.ledger import Actor
 from hone.core.skill import SkillEvent, SkillOrigin
@@ -145,3 +146,39 @@ async def test_a_document_edited_by_hand_is_noticed_where_it_is_ranked(home: Pat
         path.parent.rmdir()
         assert await names(shelf) == ["a-craft"]
         assert path.read_text() == document("a-craft", "A finer craft.")
+
+
+class FakeMeanings:
+    """Knows three subjects, and which words belong to which."""
+
+    SUBJECTS = ("cat kitten vet", "bread loaf bakery", "boat harbor sail")
+
+    def __init__(self, *, is_ready: bool = True) -> None:
+        self.is_ready = is_ready
+
+    async def vectors(self, texts: Sequence[str], purpose: Purpose = "passage") -> Sequence[bytes]:
+        if not self.is_ready:
+            return ()
+        return [
+            pack([sum(word in text.lower() for word in subject.split()) for subject in self.SUBJECTS])
+            for text in texts
+        ]
+
+
+async def test_skills_can_be_ranked_by_meaning_too_and_are_not_unless_somebody_says_so(home: Path) -> None:
+    put(home, "harbor-trips", document("harbor-trips", "Plan a trip with friends."))
+    put(home, "kitten-trips", document("kitten-trips", "Plan a trip with pets."))
+    async with library(home) as (plain, _):
+        keeper, catalog, clock = plain.keeper, plain._catalog, ManualClock()
+        found = {}
+        for name, meanings in (
+            ("none", None),
+            ("not ready", FakeMeanings(is_ready=False)),
+            ("ready", FakeMeanings()),
+        ):
+            ranked = await Library(keeper, catalog, clock, meanings).search("plan a trip to the vet", 9)
+            found[name] = [each.name for each in ranked]
+        assert found["none"] == found["not ready"]
+        assert found["none"][:2] == ["harbor-trips", "kitten-trips"]
+        assert found["ready"][:2] == ["kitten-trips", "harbor-trips"]
+        assert sorted(found["ready"]) == sorted(found["none"])

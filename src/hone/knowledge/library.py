@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import date
 from difflib import get_close_matches
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -10,6 +11,7 @@ from hone.core.clock import Clock
 from hone.core.errors import Missing, Refused
 from hone.core.ids import SessionId
 from hone.core.ledger import Actor, skill
+from hone.core.loading import import_object
 from hone.core.skill import (
     DOCUMENT,
     ListedSkill,
@@ -31,6 +33,9 @@ from hone.knowledge.skills.facts import facts, split_facts
 from hone.knowledge.skills.naming import SHAPE
 from hone.knowledge.staging import StagedLedger
 
+if TYPE_CHECKING:
+    from hone.core.embedding import Meanings
+
 FIRST = 80
 """How many skills compete for a place in the prompt."""
 
@@ -45,10 +50,15 @@ class Ranking(Struct, frozen=True):
 
 
 class Library:
-    def __init__(self, keeper: Keeper, catalog: SkillCatalog, clock: Clock) -> None:
+    """`meanings`, if given, ranks what was found by words anew by what it means."""
+
+    def __init__(
+        self, keeper: Keeper, catalog: SkillCatalog, clock: Clock, meanings: "Meanings | None" = None
+    ) -> None:
         self.keeper = keeper
         self._catalog = catalog
         self._clock = clock
+        self._meanings = meanings
 
     async def ranked(self, folder: str) -> Ranking:
         """Return the first in rank: the same all day, but for what changes."""
@@ -111,7 +121,16 @@ class Library:
         """Return the skills that fit these words, the best first, and how well."""
         names, fresh = await self._look_around()
         await self._adopt(fresh)
-        return similar.rank(query, *await self._candidates(query, names))
+        ranked = similar.rank(query, *await self._candidates(query, names))
+        return await self._compare_meanings(query, ranked) if self._meanings else ranked
+
+    async def _compare_meanings(self, query: str, ranked: Sequence[similar.Fit]) -> Sequence[similar.Fit]:
+        assert self._meanings is not None
+        first = [f"{fit.skill.name}: {fit.skill.description}" for fit in ranked[: similar.MEANT]]
+        asked = await self._meanings.vectors([query], "question")
+        passages = await self._meanings.vectors(first) if asked else ()
+        similarity = import_object("hone.core.embedding:similarity")  # most homes have no embedder
+        return similar.blend(ranked, [similarity(asked[0], each) for each in passages])
 
     async def match(self, words: str) -> Sequence[ListedSkill]:
         """Return the skills that are close enough to a user's words to be named unasked, the best first."""
@@ -212,7 +231,7 @@ class Library:
     def stage(self) -> tuple["Library", StagedLedger]:
         """Return a library for a run whose changes nobody else shall see yet."""
         keeper, ledger = self.keeper.stage()
-        return Library(keeper, self._catalog, self._clock), ledger
+        return Library(keeper, self._catalog, self._clock, self._meanings), ledger
 
     @property
     def today(self) -> date:

@@ -11,6 +11,7 @@ from msgspec.structs import astuple
 
 from hone.core.regex import regex
 from hone.core.skill import ListedSkill, SkillHits, SkillMatches, SkillWords, to_stem, to_stems
+from hone.core.value import replace
 
 CANDIDATES = 120
 """How many to take from the store for a good ranking."""
@@ -37,6 +38,8 @@ Candidate = tuple[ListedSkill, SkillWords, float]
 _PLACES = (1.2, 1.1, 1.0)
 """What a stem counts in the name, in the description and in the beginning of the body."""
 _FOUND, _HINTED, _SURPLUS = 0.1, 0.2, 0.05
+MEANT, _MEANING = 50, 0.5
+"""How many skills are compared by meaning, too, and what that counts beside the words."""
 NAMED = 5
 """How many skills are named unasked."""
 _SHARED, _WEIGHT, _IN_FRONT = 2, 0.95, 0.4
@@ -77,6 +80,17 @@ def rank(query: str, candidates: Sequence[Candidate], known: SkillMatches = NOTH
         for (listed, _, score), found in zip(candidates, hits, strict=True)
     ]
     return sorted(fits, key=lambda fit: (-fit.score, fit.skill.name))
+
+
+def blend(ranked: Sequence[Fit], meanings: Sequence[float]) -> list[Fit]:
+    """Rank the first of these anew, by words and by meaning. `meanings` are from -1 to 1, one for each of the
+    first; what has none stays behind them."""
+    best = max((fit.score for fit in ranked), default=0.0) or 1.0
+    first = [
+        replace(fit, score=(1 - _MEANING) * fit.score / best + _MEANING * meaning)
+        for fit, meaning in zip(ranked, meanings, strict=False)
+    ]
+    return [*sorted(first, key=lambda fit: (-fit.score, fit.skill.name)), *ranked[len(first) :]]
 
 
 def choose_close(ranked: Sequence[Fit]) -> list[ListedSkill]:
