@@ -114,11 +114,12 @@ class SkillWords(Struct, frozen=True):
     head: str
 
     @classmethod
-    def of(cls, summary: SkillSummary) -> "SkillWords":
+    def of(cls, summary: SkillSummary, head: int = HEAD) -> "SkillWords":
+        """`head` is how many characters of the body count as its beginning."""
         name, description = to_stems(summary.name), to_stems(summary.description)
-        head, seen = to_stems(summary.body[:HEAD]), {*name, *description}
+        seen, body = {*name, *description}, to_stems(summary.body[:head])
         further = [stem for stem in description if stem not in name]
-        return cls(*map(" ".join, (name, further, [stem for stem in head if stem not in seen])))
+        return cls(*map(" ".join, (name, further, [stem for stem in body if stem not in seen])))
 
     def find(self, stems: frozenset[str]) -> SkillHits:
         found = (stems.intersection(text.split()) for text in (self.description, self.head))

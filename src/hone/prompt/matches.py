@@ -1,6 +1,7 @@
 """Write a short note that names skills which may fit the user's words, and read it again."""
 
 from collections.abc import Sequence
+from itertools import takewhile
 
 from hone.core.messages import Message, Role, SystemNote, told
 from hone.core.skill import ListedSkill
@@ -10,7 +11,7 @@ LIMIT = 600
 """Bytes of a note, as it is sent."""
 NARROWEST = 40
 """Characters of a description; where there is no room for them, a skill is left out."""
-HEADING = "# Skills that may fit (read one with `skill_view`)"
+HEADING = "# Skills that may fit"
 
 
 def describe_matches(skills: Sequence[ListedSkill]) -> str:
@@ -27,6 +28,6 @@ def describe_matches(skills: Sequence[ListedSkill]) -> str:
 def find_named(message: Message) -> Sequence[str]:
     """Return the skills that a note to this message names."""
     note = message.note if message.role is Role.USER and not message.template else None
-    lines = note.text.partition(HEADING)[2].split("\n")[1:] if note else []
-    end = next((place for place, line in enumerate(lines) if not line.startswith("- ")), len(lines))
-    return [line[2:].partition(":")[0] for line in lines[:end]]
+    lines = note.text.split("\n") if note else []
+    named = lines[lines.index(HEADING) + 1 :] if HEADING in lines else []
+    return [line[2:].partition(":")[0] for line in takewhile(lambda line: line.startswith("- "), named)]

@@ -38,7 +38,8 @@ def summary(name: str) -> SkillSummary:
 
 @cache
 def words(name: str) -> SkillWords:
-    return SkillWords.of(summary(name))
+    """Return its stems, those of the whole body: no index of words has the rest of it."""
+    return SkillWords.of(summary(name), len(summary(name).body))
 
 
 @cache
