@@ -17,11 +17,11 @@ from hone.core.turn import Origin
 from hone.core.visible import visible
 from hone.knowledge.library import Library
 from hone.knowledge.skills.document import write_document
+from hone.knowledge.suggesting import choose, is_new_subject
 from hone.models.fake_provider import FakeProvider
 from hone.models.scripted import Scripted, lines
 from hone.prompt.compose import find_listed, has_more_skills, index
 from hone.prompt.matches import HEADING, LIMIT, describe_matches, find_named
-from hone.runtime.suggesting import choose, is_new_subject
 from hone.settings import ProviderSettings, Settings
 from tests.skills.routing.library import library
 

@@ -1,6 +1,6 @@
 """The library of all skills, those in the ledger and those that come with Hone: rank, search and look up."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from datetime import date
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
@@ -12,6 +12,7 @@ from hone.core.errors import Missing, Refused
 from hone.core.ids import SessionId
 from hone.core.ledger import Actor, skill
 from hone.core.loading import import_object
+from hone.core.messages import Message
 from hone.core.skill import (
     DOCUMENT,
     ListedSkill,
@@ -32,6 +33,7 @@ from hone.knowledge.skills.document import decode, parse
 from hone.knowledge.skills.facts import facts, split_facts
 from hone.knowledge.skills.naming import SHAPE
 from hone.knowledge.staging import StagedLedger
+from hone.prompt.compose import has_more_skills
 
 if TYPE_CHECKING:
     from hone.core.embedding import Meanings
@@ -135,6 +137,13 @@ class Library:
     async def match(self, words: str) -> Sequence[ListedSkill]:
         """Return the skills that are close enough to a user's words to be named unasked, the best first."""
         return similar.choose_close(await self.rank(words))
+
+    async def suggest(self, words: str, messages: Iterable[Message], system: str) -> str:
+        """Return the note that goes with a user's words: the skills that may fit them, if any."""
+        if not has_more_skills(system):
+            return ""
+        suggest: Callable[..., Awaitable[str]] = import_object("hone.knowledge.suggesting:suggest")
+        return await suggest(self.match, words, messages, system)
 
     async def find_similar(self, name: str, description: str) -> Sequence[ListedSkill]:
         """Return skills that may already be what a new one is meant to be."""

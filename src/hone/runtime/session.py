@@ -24,7 +24,6 @@ from hone.core.part import Remind, SessionSeed
 from hone.core.permissions import Mode, NoPermissions, Permissions
 from hone.core.permit import COMPACT, DELEGATE, Permit
 from hone.core.ports import Header, Sessions, Spending
-from hone.core.skill import ListedSkill
 from hone.core.tool import CallGuard, Toolbox
 from hone.core.transcript import Node, Transcript
 from hone.core.trust import Trust
@@ -36,7 +35,6 @@ from hone.knowledge.reasons import count_turns, find_cue
 from hone.loop import RunContext, run
 from hone.models.wrappers import Windowed
 from hone.prompt.compaction import Cut, digest, drop_examples, plan, question, shorten, state
-from hone.prompt.compose import has_more_skills
 from hone.prompt.modes import describe_mode, find_mode
 from hone.prompt.news import find_known
 from hone.runtime.triggers import FIXED, count_turn, explain, summarize
@@ -49,8 +47,6 @@ LEFT_OUT = "hone.core.opaque:describe_left_out"
 """Loaded with the first change of models."""
 OBTAIN, CONSTRAIN = "hone.runtime.returning:obtain", "hone.models.forms:constrain"
 """Loaded with the first answer that must have a form."""
-SUGGEST = "hone.runtime.suggesting:suggest"
-"""Loaded with the first message where there are more skills than the prompt lists."""
 Form = Mapping[str, Any]
 V = TypeVar("V")
 TASKS = "todo"
@@ -101,7 +97,7 @@ class Beside(Protocol):
 
 class SessionDeps(Struct, frozen=True):
     """What a session needs besides its agent. `guard` is asked once a turn; `fallback` gives the agent to go
-    on with when the model fails, if there is one; `brief` is asked before each word of the user's."""
+    on with when the model fails, if there is one; `brief` and `suggest` are asked before the user's words."""
 
     store: Sessions
     clock: Clock
@@ -112,8 +108,7 @@ class SessionDeps(Struct, frozen=True):
     """Tools of its own for a child, so that its `cd` is not its parent's."""
     brief: Brief = silent
     remind: Remind | None = None
-    match: Callable[[str], Awaitable[Sequence[ListedSkill]]] | None = None
-    """The skills that are close to a user's words."""
+    suggest: Callable[[str, Transcript, str], Awaitable[str]] | None = None
     topics: Sequence[Topic] = ()
     """What a conversation can be due for a review of."""
     look_after: Callable[[str], float | None] = lambda _: None
@@ -410,16 +405,10 @@ class Session:
         since = self._informed if told is None else told
         news = await self._deps.brief(since, self.id) if self.header.origin is Origin.USER else None
         upto = news.upto if news else since
-        beside = aside or await self._suggest(words)
+        suggest = self._deps.suggest if self.header.origin is Origin.USER and not aside else None
+        beside = await suggest(words, self.transcript, self.agent.prefix.system) if suggest else aside
         text = "\n".join(each for each in (news.text if news else "", self._untold_mode(), beside) if each)
         return SystemNote(text, upto or 0, since or 0) if text or upto != told else None
-
-    async def _suggest(self, words: str) -> str:
-        match, system = self._deps.match, self.agent.prefix.system
-        if match is None or self.header.origin is not Origin.USER or not has_more_skills(system):
-            return ""
-        suggestion: str = await import_object(SUGGEST)(match, words, self.transcript, system)
-        return suggestion
 
     def _untold_mode(self) -> str:
         """Say which mode holds, unless the model knows. It knows of auto from the start."""

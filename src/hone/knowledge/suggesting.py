@@ -4,7 +4,7 @@ The first turn does, and a later one that changes the subject. The note stands a
 and is stored with them, so every later request sends the same bytes.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from hone.core.errors import HoneError
 from hone.core.messages import Message, Role
@@ -24,7 +24,7 @@ SAME = 0.25
 """From this share of its content words on, a turn is about the same as those before it."""
 
 
-async def suggest(match: Match, words: str, messages: Sequence[Message], system: str) -> str:
+async def suggest(match: Match, words: str, messages: Iterable[Message], system: str) -> str:
     """Return the note for these words, or nothing. A search that fails is no reason to keep a turn back."""
     words = words[:READ]
     named, since = _read_back(messages)
@@ -53,7 +53,7 @@ def is_new_subject(words: str, since: Sequence[str]) -> bool:
     return bool(content) and (not before or len(content & before) < SAME * len(content))
 
 
-def _read_back(messages: Sequence[Message]) -> tuple[frozenset[str], Sequence[str]]:
+def _read_back(messages: Iterable[Message]) -> tuple[frozenset[str], Sequence[str]]:
     """Return the skills that were named so far, and the user's turns since the last note."""
     named: set[str] = set()
     since: list[str] = []
