@@ -448,6 +448,7 @@ class Hone(TaskRunner):
             permissions=self.permissions.create(folder, told, confined=self.enclosure is not None),
             brief=lambda known, session: self._brief(folder, known, session),
             remind=next((remind for remind in reminders if remind), None),
+            suggest=self.library.suggest,
             topics=self._topics,
             look_after=look_after(self.settings.learning.after_exit, self.models.cache_rule),
             beside=self.background,

@@ -27,6 +27,7 @@ from hone.core.skill import (
     SkillOrigin,
     SkillResult,
     SkillSummary,
+    SkillWords,
     UsageCounts,
 )
 from hone.core.value import replace
@@ -75,7 +76,7 @@ class Library:
         return [each.name for each in await self.catalog.ranked(folder, today, limit)]
 
     async def found(self, *words: str, limit: int = 10) -> list[str]:
-        return [each.name for each, _ in await self.catalog.search(words, limit)]
+        return [each.name for each, *_ in (await self.catalog.search(words, limit)).found]
 
     async def use(self, name: str, session: SessionId = S1, today: date = TODAY) -> None:
         await self.catalog.count(name, SkillEvent.USE, Actor.AGENT, session, today)
@@ -102,6 +103,17 @@ async def test_a_skill_without_a_card_is_in_no_list_and_its_document_is_asked_fo
     await library.catalog.save_summaries({digest(b"text"): SkillSummary("plain", "words", "")})
     assert await library.catalog.unsummarized() == (digest(b"old"),)
     assert await library.names(archived=True) == ["plain", "twin"]
+
+
+async def test_of_those_without_a_card_the_first_in_rank_can_be_asked_for(library: Library) -> None:
+    await library.add("a", "words")
+    for name, facts in (("b", {}), ("c", {}), ("d", {PINNED: "1"}), ("e", {ARCHIVED: "1"}), ("f", {})):
+        await library.write(name, {DOCUMENT: f"text of {name}", **facts})
+    await library.use("f", today=TODAY - timedelta(days=1))
+    wanted = [digest(f"text of {name}".encode()) for name in "dfbc"]
+    for limit, count in ((0, 0), (1, 1), (2, 2), (3, 2), (4, 3), (9, 4)):
+        found = await library.catalog.unsummarized_first("", TODAY, limit)
+        assert sorted(found) == sorted(wanted[:count])
 
 
 async def test_what_waits_or_is_no_skill_is_not_on_the_shelf(library: Library) -> None:
@@ -260,9 +272,12 @@ async def test_search_finds_any_of_the_words_and_the_best_comes_first(library: L
     await library.add("cooking", "Recipes and shopping lists", "one could mention a release, too")
     await library.add("gardening", "Roses", "water")
     await library.add("old-release", "release notes changelog", archived="1")
-    results = await library.catalog.search(["release", "changelog"], 10)
-    assert [line.name for line, _ in results] == ["release-notes", "cooking"]
-    assert results[0][1] > results[1][1] > 0
+    matches = await library.catalog.search(["release", "changelog", "nowhere"], 10)
+    results = matches.found
+    assert [line.name for line, *_ in results] == ["release-notes", "cooking"]
+    assert results[0][2] > results[1][2] > 0
+    assert (matches.total, matches.counts) == (4, {"release": 3, "changelog": 2, "nowhere": 0})
+    assert results[0][1] == SkillWords("releas not", "writ the changelog of a", "git log")
     assert results[0][0] == (await library.catalog.listed())[2]
     assert await library.found("Release", "nowhere") == ["release-notes", "cooking"]
     assert await library.found("release", limit=1) == ["release-notes"]
@@ -350,6 +365,7 @@ async def take(library: Library, step: Step) -> Any:
         before,
         await library.catalog.names(),
         await library.catalog.unsummarized(),
+        await library.catalog.unsummarized_first("/here", TODAY, 2),
         await library.catalog.listed(),
         await library.catalog.listed(archived=True),
         [await library.catalog.ranked("/here", TODAY + timedelta(days=days), 2) for days in (-2, 0, 1)],

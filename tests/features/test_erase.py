@@ -62,7 +62,7 @@ from tests.rig import PREFIX
 
 NAMES = {
     "backlog": (),
-    "cards": ("digest", "description", "words"),
+    "cards": ("digest", "description", "words", "stems"),
     "changes": ("target", "deed", "standing", "actor", "session", "parent", "batch", "platform"),
     "contents": ("digest", "body"),
     "counts": ("tree", "topic"),

@@ -1,11 +1,15 @@
 """D2, D6: skills found on the disk, in rank and by words; the same from a cold and a warm start."""
 
-from collections.abc import AsyncIterator
+import os
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
 
+import pytest
+
 from hone.core.clock import ManualClock
+from hone.core.embedding import Purpose, pack
 from hone.core.ids import SessionId
 from hone.core.ledger import Actor
 from hone.core.skill import SkillEvent, SkillOrigin
@@ -76,6 +80,44 @@ async def test_folders_that_cannot_be_used_are_told_and_keep_no_others_out(home:
     assert good.read_text() == document("good-one")
 
 
+async def test_a_folder_that_cannot_be_used_is_not_read_again_until_somebody_touches_it(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bad, read = put(home, "bad-one", "no front matter"), FileTree.read
+    seen: list[str] = []
+
+    def count(disk: FileTree, path: str) -> object:
+        seen.append(path)
+        return read(disk, path)
+
+    monkeypatch.setattr(FileTree, "read", count)
+    os.utime(bad, (1, 1))
+    async with library(home) as (shelf, said):
+        for _ in range(3):
+            assert "bad-one" not in [each.name for each in await shelf.listed()]
+        assert (seen, len(said)) == (["skills/bad-one/SKILL.md"], 1)
+        bad.write_text("still no front matter")
+        for _ in range(2):  # it was touched a moment ago, and may change within the tick of the clock
+            await shelf.listed()
+        assert seen == ["skills/bad-one/SKILL.md"] * 3
+        bad.write_text(document("bad-one"))
+        os.utime(bad, (2, 2))
+        assert "bad-one" in [each.name for each in await shelf.listed()]
+
+
+async def test_a_prompt_summarizes_no_more_skills_than_compete_for_it(home: Path) -> None:
+    many = [f"craft-{number:03}" for number in range(FIRST + 3)]
+    for name in many:
+        put(home, name)
+    async with library(home) as (shelf, _):
+        await shelf.keeper.adopt(many)
+        cold = await names(shelf)
+        assert len(await shelf._catalog.unsummarized()) == 3
+        assert [each.name for each in await shelf.search(many[-1], 1)] == many[-1:]
+        assert await shelf._catalog.unsummarized() == ()
+        assert await names(shelf) == cold == many[:FIRST]
+
+
 async def test_rank_is_pinned_then_used_then_name_and_stays_the_same_all_day(home: Path) -> None:
     clock = ManualClock()
     async with library(home, clock) as (shelf, _):
@@ -104,3 +146,39 @@ async def test_a_document_edited_by_hand_is_noticed_where_it_is_ranked(home: Pat
         path.parent.rmdir()
         assert await names(shelf) == ["a-craft"]
         assert path.read_text() == document("a-craft", "A finer craft.")
+
+
+class FakeMeanings:
+    """Knows three subjects, and which words belong to which."""
+
+    SUBJECTS = ("cat kitten vet", "bread loaf bakery", "boat harbor sail")
+
+    def __init__(self, *, is_ready: bool = True) -> None:
+        self.is_ready = is_ready
+
+    async def vectors(self, texts: Sequence[str], purpose: Purpose = "passage") -> Sequence[bytes]:
+        if not self.is_ready:
+            return ()
+        return [
+            pack([sum(word in text.lower() for word in subject.split()) for subject in self.SUBJECTS])
+            for text in texts
+        ]
+
+
+async def test_skills_can_be_ranked_by_meaning_too_and_are_not_unless_somebody_says_so(home: Path) -> None:
+    put(home, "harbor-trips", document("harbor-trips", "Plan a trip with friends."))
+    put(home, "kitten-trips", document("kitten-trips", "Plan a trip with pets."))
+    async with library(home) as (plain, _):
+        keeper, catalog, clock = plain.keeper, plain._catalog, ManualClock()
+        found = {}
+        for name, meanings in (
+            ("none", None),
+            ("not ready", FakeMeanings(is_ready=False)),
+            ("ready", FakeMeanings()),
+        ):
+            ranked = await Library(keeper, catalog, clock, meanings).search("plan a trip to the vet", 9)
+            found[name] = [each.name for each in ranked]
+        assert found["none"] == found["not ready"]
+        assert found["none"][:2] == ["harbor-trips", "kitten-trips"]
+        assert found["ready"][:2] == ["kitten-trips", "harbor-trips"]
+        assert sorted(found["ready"]) == sorted(found["none"])

@@ -29,14 +29,15 @@ from hone.core.skill import (
     PROJECT,
     ListedSkill,
     SkillEvent,
+    SkillMatches,
     SkillResult,
     SkillSummary,
+    SkillWords,
     UsageCounts,
 )
 from hone.core.value import replace
 from hone.stores import checks
 from hone.stores import words as wording
-from hone.stores.skill_catalog import WEIGHTS
 
 WORD = regex(r"[^\W_]+")
 
@@ -139,6 +140,14 @@ class InMemorySkillCatalog:
     async def unsummarized(self) -> Sequence[str]:
         return tuple(sorted(await self._documents() - self._cards.keys()))
 
+    async def unsummarized_first(self, folder: str, today: date, limit: int) -> Sequence[str]:
+        """As if each of them had a summary."""
+        whole = InMemorySkillCatalog(self._ledger)
+        whole._uses = self._uses
+        whole._cards = dict.fromkeys(await self._documents(), SkillSummary("", "", ""))
+        first = {line.digest for line in await whole.ranked(folder, today, limit)}
+        return tuple(sorted(first - self._cards.keys()))
+
     async def save_summaries(self, summaries: Mapping[str, SkillSummary]) -> None:
         held = await self._documents()
         self._cards = {name: card for name, card in {**self._cards, **summaries}.items() if name in held}
@@ -170,10 +179,16 @@ class InMemorySkillCatalog:
             for line in await self.listed()
         )
 
-    async def search(self, words: Collection[str], limit: int) -> Sequence[tuple[ListedSkill, float]]:
-        terms = [_plain(term) for term in wording.terms(words)]
-        scored = [(line, self._score(line, terms)) for line in await self.listed()]
-        return tuple(sorted((each for each in scored if each[1]), key=lambda each: -each[1])[:limit])
+    async def search(self, words: Collection[str], limit: int) -> SkillMatches:
+        terms = {term: _plain(term) for term in wording.terms(words)}
+        scored = [
+            (line, SkillWords.of(self._cards[line.digest]), self._score(line, [*terms.values()]))
+            for line in await self.listed()
+        ]
+        found = sorted((each for each in scored if each[2]), key=lambda each: -each[2])[:limit]
+        cards = [" ".join(_fields(card)) for card in self._cards.values()]
+        counts = {term: sum(plain in card for card in cards) for term, plain in terms.items()}
+        return SkillMatches(tuple(found), counts, len(cards))
 
     async def count(
         self, skill: str, event: SkillEvent, actor: Actor, session: SessionId, today: date
@@ -249,11 +264,10 @@ class InMemorySkillCatalog:
         )
 
     def _score(self, line: ListedSkill, terms: Sequence[str]) -> float:
-        card = self._cards[line.digest]
-        fields = [_plain(wording.spaced(text)) for text in (card.name, card.description, card.body)]
+        fields = _fields(self._cards[line.digest])
         return sum(
             weight
-            for weight, field in zip(WEIGHTS, fields, strict=True)
+            for weight, field in zip((1.5, 1.5, 1.0), fields, strict=True)
             for term in terms
             if term.strip() and term in field
         )
@@ -315,3 +329,7 @@ def _plain(text: str) -> str:
     letters = unicodedata.normalize("NFKD", text.lower())
     bare = "".join(letter for letter in letters if not unicodedata.combining(letter))
     return f" {' '.join(WORD.findall(bare))} "
+
+
+def _fields(card: SkillSummary) -> list[str]:
+    return [_plain(wording.spaced(text)) for text in (card.name, card.description, card.body)]

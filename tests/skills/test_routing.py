@@ -1,5 +1,7 @@
 """Tasks as users write them find their skill among 5,000 with near neighbours, through the real store."""
 
+import json
+import re
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -7,16 +9,20 @@ from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 
+from hone.core.clock import ManualClock
 from hone.core.ledger import Actor, Author, Change, ChangeKind, Delta, skill
 from hone.core.messages import digest
-from hone.core.skill import DOCUMENT, ORIGIN, SkillCatalog, SkillOrigin, SkillSummary
+from hone.core.skill import DOCUMENT, ORIGIN, SkillOrigin, SkillSummary
+from hone.knowledge.keeper import Keeper
+from hone.knowledge.library import Library
 from hone.knowledge.skills.document import parse
-from hone.knowledge.skills.similar import CANDIDATES, rank, similar, words
+from hone.knowledge.skills.similar import words
+from hone.prompt.matches import LIMIT, describe_matches
 from hone.stores.database import Database
 from hone.stores.ledger import SqliteLedger
 from hone.stores.skill_catalog import SqliteSkillCatalog
 from tests.conftest import Figures
-from tests.skills.routing.library import Task, library, tasks
+from tests.skills.routing.library import FOLDER, Task, library, tasks
 
 FIRST = 10
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -28,7 +34,8 @@ def cards() -> dict[str, SkillSummary]:
 
 
 @asynccontextmanager
-async def shelved(folder: Path) -> AsyncIterator[SkillCatalog]:
+async def shelved(folder: Path) -> AsyncIterator[Library]:
+    """All skills in a real store, without a disk to look at."""
     database = Database.open(folder / "hone.db")
     ledger, shelf = SqliteLedger(database), SqliteSkillCatalog(database)
     origin = SkillOrigin.AGENT.encode()
@@ -45,22 +52,18 @@ async def shelved(folder: Path) -> AsyncIterator[SkillCatalog]:
     await ledger.record(changes, {**contents, digest(origin): origin}, NOW)
     await shelf.save_summaries({digest(each.text.encode()): cards()[each.name] for each in library()})
     try:
-        yield shelf
+        yield Library(Keeper(ledger, None, ManualClock(NOW), lambda _: None), shelf, ManualClock(NOW))
     finally:
         await database.close()
 
 
-async def found(shelf: SkillCatalog, query: str) -> list[str]:
+async def found(shelf: Library, query: str) -> list[str]:
     """Names, best first, as skills_list(query) has them."""
-    candidates = await shelf.search(words(query), CANDIDATES)
-    return [
-        each.name
-        for each in rank(query, [(each, cards()[each.name].body, score) for each, score in candidates])
-    ]
+    return [each.name for each in await shelf.search(query, FIRST)]
 
 
-async def missed(shelf: SkillCatalog, wanted: Sequence[Task]) -> list[Task]:
-    return [task for task in wanted if task.skill not in (await found(shelf, task.text))[:FIRST]]
+async def missed(shelf: Library, wanted: Sequence[Task]) -> list[Task]:
+    return [task for task in wanted if task.skill not in await found(shelf, task.text)]
 
 
 def without_rare_words(wanted: Sequence[Task]) -> list[Task]:
@@ -73,6 +76,8 @@ def without_rare_words(wanted: Sequence[Task]) -> list[Task]:
 
 SETS = {"requests.json": ("everyday", 0.93), "tasks.json": ("hard", 0.75)}
 """Requests as people make them, tasks that avoid the words of the skill they mean; and the least share."""
+NAMED = {"requests.json": 0.85, "tasks.json": 0.5}
+"""The least share of them whose skill a first turn names unasked."""
 
 
 async def test_a_request_finds_its_skill_among_the_first_ten(tmp_path: Path, figures: Figures) -> None:
@@ -89,13 +94,38 @@ async def test_a_request_finds_its_skill_among_the_first_ten(tmp_path: Path, fig
         await each_is_found_by_its_own_words(shelf)
 
 
-async def each_is_found_by_its_own_words(shelf: SkillCatalog) -> None:
+async def each_is_found_by_its_own_words(shelf: Library) -> None:
     for each in library()[::100]:
         card = cards()[each.name]
         assert (await found(shelf, f"{card.name} {card.description}"))[0] == each.name
-        found_words = await shelf.search(words(card.description), CANDIDATES)
-        alike = similar(card.name, card.description, [(listed, "", score) for listed, score in found_words])
+        alike = await shelf.find_similar(card.name, card.description)
         assert each.name in [like.name for like in alike][:3]
+
+
+async def test_a_first_turn_names_the_right_skill_and_small_talk_names_none(
+    tmp_path: Path, figures: Figures
+) -> None:
+    async with shelved(tmp_path) as shelf:
+        for file, (name, _) in SETS.items():
+            notes = [describe_matches(await shelf.match(task.text)) for task in tasks(file)]
+            right = sum(f"- {task.skill}: " in note for task, note in zip(tasks(file), notes, strict=True))
+            noted = sum(map(bool, notes))
+            figures(f"{len(notes)} {name} first turns: {noted} with a note, {right} name the right skill")
+            assert right >= NAMED[file] * len(notes)
+            assert all(len(note.encode()) <= LIMIT for note in notes)
+        for name, turns in small_talk().items():
+            false = [turn for turn in turns if await shelf.match(turn)]
+            figures(f"{len(turns)} turns of small talk, {name}: {len(false)} with a note")
+            assert len(false) <= 0.05 * len(turns), false
+
+
+def small_talk() -> dict[str, Sequence[str]]:
+    """Turns of the conversations that recall is measured on, and a hundred that were written for this."""
+    talk = json.loads((FOLDER.parents[1] / "recall/smalltalk.json").read_text("utf-8"))
+    turns = [each["text"] for exchange in talk["exchanges"] for each in exchange if each["role"] == "user"]
+    said = [re.sub(r"\{\w+\}", "it", turn) for turn in turns]
+    own: list[str] = json.loads((FOLDER / "smalltalk.json").read_text("utf-8"))
+    return {"from conversations": said, "written for this": own}
 
 
 def test_the_sets_are_what_they_claim_to_be() -> None:

@@ -260,7 +260,8 @@ async def test_cards_of_documents_that_nobody_holds_go_away(path: Path) -> None:
         return [connection.execute(f"SELECT count(*) FROM {table}").get for table in tables]
 
     assert await database.read(counts) == [1, 1, 1]
-    assert [len(await shelf.search([word], 9)) for word in ("words48", "words49", "same")] == [0, 1, 1]
+    found = [(await shelf.search([word], 9)).found for word in ("words48", "words49", "same")]
+    assert [len(each) for each in found] == [0, 1, 1]
     await database.close()
 
 
@@ -274,7 +275,8 @@ async def test_words_are_found_in_their_other_forms(path: Path) -> None:
             [Change(skill(name), ChangeKind.CREATE, (delta,), OWNER)], {digest(body): body}, NOW
         )
         await shelf.save_summaries({digest(body): SkillSummary(name, text, "")})
-    assert [line.name for line, _ in await shelf.search(["deployed", "service"], 9)] == ["deploy"]
+    found = (await shelf.search(["deployed", "service"], 9)).found
+    assert [line.name for line, *_ in found] == ["deploy"]
     await database.close()
 
 

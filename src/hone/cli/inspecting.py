@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from hone.core.errors import HoneError, Missing
-from hone.core.ledger import SKILL, ChangeQuery, ChangeState, Entry, skill
+from hone.core.ledger import SKILL, ChangeQuery, ChangeState, Entry, Held, Target, skill
 from hone.core.messages import digest
 from hone.core.skill import ARCHIVED, DOCUMENT, SkillOrigin
-from hone.files.tree import FileKind, FileTree
+from hone.files.tree import TICK, FileKind, FileTree, FoundFile
 from hone.knowledge import places
 from hone.knowledge.folding import Files, fold, load_held
 from hone.knowledge.keeper import Keeper
@@ -47,6 +47,52 @@ async def inspect(keeper: Keeper, disk: FileTree, name: str) -> Inspected:
     except HoneError as error:
         problems.append(str(error))
     return Inspected(name, await keeper.ledger.entries(ChangeQuery(target=target, after=before)), problems)
+
+
+async def inspect_all(keeper: Keeper, disk: FileTree) -> tuple[Sequence[Inspected], Sequence[str]]:
+    """Inspect every skill, and name what else lies where skills should. Files that are still those that Hone
+    published are not read again."""
+    every, problems = await names(keeper, disk)
+    fine = await _find_untouched(keeper, disk)
+    return [
+        Inspected(name) if name in fine else await inspect(keeper, disk, name) for name in every
+    ], problems
+
+
+async def _find_untouched(keeper: Keeper, disk: FileTree) -> set[str]:
+    """Return the valid skills whose folders hold the files that were published, and nothing else."""
+    held = await keeper.ledger.held_below(SKILL)
+    published = await keeper.ledger.published_files(held)
+    contents = await keeper.ledger.contents({each for digests in held.values() for each in digests.values()})
+    settled = disk.sight(()).at - TICK
+    try:
+        lying = await asyncio.to_thread(disk.listing, places.SKILLS, most=MANY)
+    except HoneError:
+        return set()  # one by one, each says what is wrong with it
+    folders: dict[str, list[FoundFile]] = {}
+    for each in lying:
+        folders.setdefault(places.skill_folder(each.path), []).append(each)
+
+    def is_untouched(target: Target, held: Held) -> bool:
+        wanted = {
+            place: (each.inode, each.modified, len(contents[name]))
+            for place, name in places.places(target, held).items()
+            if (each := published.get((target, place))) and each.digest == name and each.modified < settled
+        }
+        found = folders.get(places.home_of(target, held), ())
+        same = all(each.kind is FileKind.FILE and wanted.get(each.path) == each.glance for each in found)
+        files = {path: contents[name] for path, name in held.items()}
+        return same and len(found) == len(places.places(target, held)) and _is_valid(target, files)
+
+    return {places.name_of(target) for target, digests in held.items() if is_untouched(target, digests)}
+
+
+def _is_valid(target: Target, files: Files) -> bool:
+    try:
+        validate(places.name_of(target), files)
+    except HoneError:
+        return False
+    return True
 
 
 async def _strangers(disk: FileTree, name: str, files: Files) -> list[str]:

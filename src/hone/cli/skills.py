@@ -10,7 +10,7 @@ from hone.app import Hone
 from hone.cli import changes, skill_text
 from hone.cli.context import in_home, ledger_of, open_editor, with_home
 from hone.cli.editing import MUST_WAIT, edit_document
-from hone.cli.inspecting import Inspected, inspect, names, states
+from hone.cli.inspecting import Inspected, inspect, inspect_all, states
 from hone.cli.installing import fetched, installed
 from hone.cli.options import FAILED, Options, at_terminal, read_piped
 from hone.cli.output import columns, echo, to_json
@@ -269,8 +269,7 @@ def check(options: Options, name: str | None) -> int:
 async def _inspected(hone: Hone, name: str | None) -> tuple[Sequence[Inspected], Sequence[str]]:
     keeper, disk = ledger_of(hone), FileTree(hone.home)
     if name is None:
-        known, problems = await names(keeper, disk)
-        return [await inspect(keeper, disk, each) for each in known], problems
+        return await inspect_all(keeper, disk)
     await hone.library.files(name)
     is_kept = bool(await keeper.ledger.held(skill(name)))
     return [await inspect(keeper, disk, name) if is_kept else Inspected(name)], ()

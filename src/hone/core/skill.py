@@ -1,14 +1,19 @@
-"""Summaries of skills, and the Protocol of the catalog that lists, ranks, searches and counts them."""
+"""Summaries of skills, the stems they are found by, and the Protocol of the catalog that lists, ranks,
+searches and counts them."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import date
 from enum import StrEnum
+from functools import lru_cache
+from itertools import pairwise
 from typing import Protocol
+from unicodedata import combining, normalize
 
 from msgspec import Struct
 
 from hone.core.ids import SessionId
 from hone.core.ledger import Actor
+from hone.core.regex import regex
 
 DOCUMENT = "SKILL.md"
 ORIGIN, SOURCE, PINNED, ARCHIVED, PROJECT = "@origin", "@source", "@pinned", "@archived", "@project"
@@ -16,6 +21,58 @@ APPROVED = "@approved"
 """The facts a skill may hold beside its files. @pinned and @archived hold b"1" or are not there; @origin
 holds the word of a SkillOrigin, @source where it was installed from, @approved the digest of its files as the
 owner saw them then, @project the folder it was made for."""
+
+HEAD = 2_000
+"""Characters of a body that say what it is about."""
+SEPARATE = (
+    r"\u3005\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
+    r"\uac00-\ud7af\uf900-\ufaff\uff66-\uff9d\U00020000-\U0003ffff"
+)
+"""Letters of scripts that do not part their words, or hang endings on them: Han, kana, Hangul."""
+_RUN = regex(f"[{SEPARATE}]+|[^{SEPARATE}]+")
+_LETTER = regex(f"[{SEPARATE}]")
+_WORD = regex(r"[^\W_]+")
+_ENDINGS = ("ations", "ation", "ings", "ing", "ers", "ed", "es", "er", "ly", "s", "e")
+_PLAIN = bytes(
+    code if code > 127 else ord(chr(code).lower()) if chr(code).isalnum() else 32 for code in range(256)
+)
+"""From each byte of UTF-8 to a small letter, a blank, or a part of a letter that is no ASCII."""
+LONGEST = 64
+"""Characters of a word that can be found."""
+
+
+def to_stems(text: str) -> Sequence[str]:
+    """Return the stems of a text, each once: that is what skills are found by."""
+    plain = text.encode("utf-8", "replace").translate(_PLAIN).decode()
+    words = dict.fromkeys(plain.split())
+    if not plain.isascii():
+        words = dict.fromkeys(
+            part for word in words for part in (_split(word) if not word.isascii() else (word,))
+        )
+    return list(dict.fromkeys(map(to_stem, words)))
+
+
+def _split(text: str) -> Iterator[str]:
+    """Yield words without accents, and of scripts without blanks each letter and each pair of letters."""
+    bare = "".join(each for each in normalize("NFD", text.lower()) if not combining(each))
+    for word in _WORD.findall(normalize("NFC", bare)):
+        for run in _RUN.findall(word):
+            yield from (*run, *map("".join, pairwise(run))) if _LETTER.match(run) else (run,)
+
+
+@lru_cache(maxsize=65_536)
+def to_stem(word: str) -> str:
+    """Near enough for English; other words lose little."""
+    if len(word) > LONGEST:
+        return word[:LONGEST]
+    if len(word) > 4 and word.endswith("ies"):
+        return word[:-3] + "y"
+    for ending in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= 3 and not word.endswith("ss"):
+            word = word[: -len(ending)]
+            break
+    doubled = len(word) > 3 and word[-1] == word[-2] and word[-1] not in "aeiouls"
+    return word[:-1] if doubled else word
 
 
 class SkillOrigin(StrEnum):
@@ -34,6 +91,39 @@ class SkillSummary(Struct, frozen=True):
     name: str
     description: str
     body: str
+
+
+class SkillHits(Struct, frozen=True):
+    """Which stems of a task a skill has, by where they stand. `name` has all stems of the name."""
+
+    name: frozenset[str]
+    description: frozenset[str]
+    head: frozenset[str]
+
+    @property
+    def all(self) -> frozenset[str]:
+        return self.name | self.description | self.head
+
+
+class SkillWords(Struct, frozen=True):
+    """The stems of a skill, as they are stored: of its name, its description, and the beginning of its body,
+    each once and in the first of these places."""
+
+    name: str
+    description: str
+    head: str
+
+    @classmethod
+    def of(cls, summary: SkillSummary, head: int = HEAD) -> "SkillWords":
+        """`head` is how many characters of the body count as its beginning."""
+        name, description = to_stems(summary.name), to_stems(summary.description)
+        seen, body = {*name, *description}, to_stems(summary.body[:head])
+        further = [stem for stem in description if stem not in name]
+        return cls(*map(" ".join, (name, further, [stem for stem in body if stem not in seen])))
+
+    def find(self, stems: frozenset[str]) -> SkillHits:
+        found = (stems.intersection(text.split()) for text in (self.description, self.head))
+        return SkillHits(frozenset(self.name.split()), *found)
 
 
 class UsageCounts(Struct, frozen=True):
@@ -62,6 +152,15 @@ class ListedSkill(Struct, frozen=True):
     counts: UsageCounts = UsageCounts()
 
 
+class SkillMatches(Struct, frozen=True):
+    """What a search found, best first, out of `total`. `counts` says how many skills hold each word that was
+    looked for, up to a bound."""
+
+    found: tuple[tuple[ListedSkill, SkillWords, float], ...]
+    counts: Mapping[str, int]
+    total: int
+
+
 class SkillResult(StrEnum):
     """How a conversation went in which a skill was used."""
 
@@ -86,6 +185,10 @@ class SkillCatalog(Protocol):
         """Return the digests of documents that are held and have no summary yet."""
         ...
 
+    async def unsummarized_first(self, folder: str, today: date, limit: int) -> Sequence[str]:
+        """Return those of them that are among the first in rank."""
+        ...
+
     async def save_summaries(self, summaries: Mapping[str, SkillSummary]) -> None:
         """Keep summaries, by the digest of their documents."""
         ...
@@ -104,9 +207,9 @@ class SkillCatalog(Protocol):
         pinned nor of this folder, and not used before today."""
         ...
 
-    async def search(self, words: Collection[str], limit: int) -> Sequence[tuple[ListedSkill, float]]:
-        """Best first, by BM25 over name, description and body with any of the words; archived ones left out.
-        A higher score is better."""
+    async def search(self, words: Collection[str], limit: int) -> SkillMatches:
+        """Those with any of the words, best first: the rarer a word, and the more of them stand in name and
+        description, the better. Archived ones are left out."""
         ...
 
     async def count(

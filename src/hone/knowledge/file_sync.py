@@ -17,7 +17,7 @@ from hone.core.messages import digest
 from hone.core.regex import regex
 from hone.core.skill import DOCUMENT
 from hone.core.value import replace
-from hone.files.tree import FileKind, FileTree, Glance, SavedFile, Sight
+from hone.files.tree import TICK, FileKind, FileTree, FoundFile, SavedFile, Sight
 from hone.knowledge import folding, journal, places
 from hone.knowledge.folding import Files
 from hone.knowledge.merge import OLDER, Save, Saved, by_entry
@@ -77,6 +77,13 @@ class ReadState(Struct, frozen=True):
     """When somebody has read it, in nanoseconds."""
 
 
+class Laid(Struct, frozen=True):
+    """A folder that the owner has put where skills are: what lies in it, and its files by path."""
+
+    listing: Sequence[FoundFile]
+    files: Mapping[str, tuple[bytes, PublishedFile]]
+
+
 class FileSync:
     """`say` takes one plain sentence for the owner. `alone`: nobody else can know this ledger, and so nobody
     needs to be kept out."""
@@ -91,6 +98,7 @@ class FileSync:
         self._say = say
         self._turn = asyncio.Lock()
         self._busy: set[str] = set()
+        self._refused: dict[Target, Sequence[FoundFile]] = {}
         # One thread may wait for another process's lock while the other one writes files.
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="hone-files")
 
@@ -120,15 +128,12 @@ class FileSync:
         """Return those whose documents are not the files that were published, without reading them."""
         published = await self._ledger.published_files(skills)
         documents = {target: f"{places.folder_of(target)}/{DOCUMENT}" for target in skills}
-
-        def look_at() -> list[Target]:
-            return [
-                target
-                for target, place in documents.items()
-                if not _is_same(published.get((target, place)), self.disk.glance(place))
-            ]
-
-        return await self.aside(look_at)
+        sight = await self.sight([*documents.values()])
+        return [
+            target
+            for (target, place), seen in zip(documents.items(), sight.seen, strict=True)
+            if not _is_same(published.get((target, place)), seen)
+        ]
 
     async def sight(self, paths: Sequence[str]) -> Sight:
         return await self.aside(lambda: self.disk.sight(paths))
@@ -162,7 +167,10 @@ class FileSync:
 
     async def adopt(self, names: Sequence[str]) -> None:
         """Record skills whose folders the owner has put there, all at once. Say which cannot be used, and
-        leave those alone."""
+        leave those alone until somebody touches them."""
+        names = await self.aside(lambda: [name for name in names if not self._is_refused(name)])
+        if not names:
+            return
         async with self.lock():
             found = await self.aside(lambda: [(skill(name), self._laid(name)) for name in names])
             changes: list[Change] = []
@@ -171,29 +179,44 @@ class FileSync:
             for target, laid in found:
                 if laid is None or await self._ledger.held(target):
                     continue
-                files = {path: data for path, (data, _) in laid.items()}
+                files = {path: data for path, (data, _) in laid.files.items()}
                 try:
                     deltas, named = folding.deltas(folding.steps({}, _accepted(target, {}, files)))
                 except StoreError as error:
                     self._say(str(error))
+                    self._refused[target] = laid.listing
                     continue
                 changes.append(Change(target, ChangeKind.EDIT, deltas, OWNER, confirmed=True))
                 contents |= named
                 folder = places.folder_of(target)
-                published |= {(target, f"{folder}/{path}"): each for path, (_, each) in laid.items()}
+                published |= {(target, f"{folder}/{path}"): each for path, (_, each) in laid.files.items()}
             if changes:
                 await self._ledger.record(changes, contents, self._clock.now())
                 await self._ledger.mark_published(published)
 
-    def _laid(self, name: str) -> dict[str, tuple[bytes, PublishedFile]] | None:
+    def _is_refused(self, name: str) -> bool:
+        """Tell whether a folder could not be used and looks as it did then. One that was touched a moment ago
+        may have changed all the same."""
+        known = self._refused.get(skill(name))
+        if known is None:
+            return False
+        settled = self.disk.sight(()).at - TICK
+        try:
+            listing = self.disk.listing(places.folder_of(skill(name)))
+        except StoreError:
+            return False
+        return listing == known and all(each.glance.modified < settled for each in known)
+
+    def _laid(self, name: str) -> Laid | None:
         """Return the files of a skill, as they lie; None if they cannot be read, which is said."""
         folder = places.folder_of(skill(name))
         try:
-            read = {path.removeprefix(f"{folder}/"): self.disk.read(path) for path in self._lying(folder)}
+            listing = self.disk.listing(folder)
+            read = {path.removeprefix(f"{folder}/"): self.disk.read(path) for path in _files(listing, folder)}
         except StoreError as error:
             self._say(str(error))
             return None
-        return {path: each for path, each in read.items() if each is not None}
+        return Laid(listing, {path: each for path, each in read.items() if each is not None})
 
     async def publish(self, target: Target, files: Files) -> None:
         """Write what was just recorded. Under the lock, after `sync`: the disk is as it was noted."""
@@ -235,9 +258,7 @@ class FileSync:
             yield from self._lying(places.home_of(target, holding))
 
     def _lying(self, folder: str) -> list[str]:
-        """Return the files below it, without what editors put there while they save."""
-        found = [each.path for each in self.disk.listing(folder) if each.kind is FileKind.FILE]
-        return [path for path in found if not _is_housekeeping(path.removeprefix(folder))]
+        return _files(self.disk.listing(folder), folder)
 
     async def _edited(self, target: Target, files: Files, edited: list[ReadState]) -> Files:
         taken = {each.path: await self._taken(target, each, files.get(each.path)) for each in edited}
@@ -333,17 +354,22 @@ class FileSync:
             await self._ledger.mark_published(changed)
 
 
-def _is_housekeeping(path: str) -> bool:
-    return bool(_HOUSEKEEPING.search(path))
+def _files(listing: Sequence[FoundFile], folder: str) -> list[str]:
+    """Return the files below a folder, without what editors put there while they save."""
+    found = [each.path for each in listing if each.kind is FileKind.FILE]
+    return [path for path in found if not _HOUSEKEEPING.search(path.removeprefix(folder))]
 
 
 def _with(files: Files, taken: Mapping[str, Saved]) -> Files:
     return {**files, **{path: each.data for path, each in taken.items()}}
 
 
-def _is_same(published: PublishedFile | None, glance: Glance | None) -> bool:
-    seen = glance and (glance.inode, glance.modified)
-    return seen == (published and (published.inode, published.modified))
+def _is_same(published: PublishedFile | None, seen: tuple[int, ...] | int | None) -> bool:
+    """Tell whether a place looks as it did when it was published. What nobody can look at is not the same."""
+    if published is None or not isinstance(seen, tuple):
+        return published is None and seen is None
+    _, inode, _, modified, _ = seen
+    return (inode, modified) == (published.inode, published.modified)
 
 
 def _accepted(target: Target, before: Files, after: Files) -> Files:

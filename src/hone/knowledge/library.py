@@ -1,8 +1,9 @@
 """The library of all skills, those in the ledger and those that come with Hone: rank, search and look up."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from datetime import date
 from difflib import get_close_matches
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -10,11 +11,14 @@ from hone.core.clock import Clock
 from hone.core.errors import Missing, Refused
 from hone.core.ids import SessionId
 from hone.core.ledger import Actor, skill
+from hone.core.loading import import_object
+from hone.core.messages import Message
 from hone.core.skill import (
     DOCUMENT,
     ListedSkill,
     SkillCatalog,
     SkillEvent,
+    SkillMatches,
     SkillResult,
     SkillSummary,
     UsageCounts,
@@ -29,6 +33,10 @@ from hone.knowledge.skills.document import decode, parse
 from hone.knowledge.skills.facts import facts, split_facts
 from hone.knowledge.skills.naming import SHAPE
 from hone.knowledge.staging import StagedLedger
+from hone.prompt.compose import has_more_skills
+
+if TYPE_CHECKING:
+    from hone.core.embedding import Meanings
 
 FIRST = 80
 """How many skills compete for a place in the prompt."""
@@ -44,18 +52,23 @@ class Ranking(Struct, frozen=True):
 
 
 class Library:
-    def __init__(self, keeper: Keeper, catalog: SkillCatalog, clock: Clock) -> None:
+    """`meanings`, if given, ranks what was found by words anew by what it means."""
+
+    def __init__(
+        self, keeper: Keeper, catalog: SkillCatalog, clock: Clock, meanings: "Meanings | None" = None
+    ) -> None:
         self.keeper = keeper
         self._catalog = catalog
         self._clock = clock
+        self._meanings = meanings
 
     async def ranked(self, folder: str) -> Ranking:
         """Return the first in rank: the same all day, but for what changes."""
         names, fresh = await self._look_around()
         await self._adopt_first(fresh, folder)
-        known = await self._catalog.ranked(folder, self.today, FIRST)
+        known = await self._rank_first(folder)
         if await self._look_at(known):
-            known = await self._catalog.ranked(folder, self.today, FIRST)
+            known = await self._rank_first(folder)
         own = _own(names)
         active = sum(not archived for archived in names.values())
         documents = [_document(each.name) for each in known]
@@ -66,6 +79,12 @@ class Library:
             (places.SKILLS, *documents, *unread),
         )
 
+    async def _rank_first(self, folder: str) -> Sequence[ListedSkill]:
+        """Return the first in rank, and summarize no others: a prompt does not wait for thousands."""
+        place = (folder, self.today, FIRST)
+        await self._summarize(await self._catalog.unsummarized_first(*place))
+        return await self._catalog.ranked(*place)
+
     async def _adopt_first(self, fresh: Sequence[str], folder: str) -> None:
         """Adopt, of new folders, those that can be among the first in rank: only their names rank them."""
         tried = 0
@@ -73,43 +92,75 @@ class Library:
             room = FIRST - await self._catalog.idle(left[0], folder, self.today)
             if room <= 0:
                 return
-            await self._adopt(left[:room])
+            await self.keeper.adopt(left[:room])
             tried += room
 
     async def _adopt(self, names: Sequence[str]) -> None:
+        """Adopt new folders, and summarize whatever is new."""
         if names:
             await self.keeper.adopt(names)
-            await self._summarize_new()
+        await self._summarize(await self._catalog.unsummarized())
 
     async def listed(self, *, archived: bool = False) -> Sequence[ListedSkill]:
         """Return all of them, by name."""
         names, fresh = await self._look_around()
         await self._adopt(fresh)
-        await self._look_at(await self._catalog.listed())
+        known = await self._catalog.listed(archived=archived)
+        if await self._look_at([each for each in known if not each.archived]):
+            await self._summarize(await self._catalog.unsummarized())
+            known = await self._catalog.listed(archived=archived)
         counts = await self._catalog.usage_counts()
         own = [replace(each, counts=counts.get(each.name, UsageCounts())) for each in _own(names)]
-        return sorted((*await self._catalog.listed(archived=archived), *own), key=lambda each: each.name)
+        return sorted((*known, *own), key=lambda each: each.name)
 
     async def search(self, query: str, limit: int) -> Sequence[ListedSkill]:
         """Return the best for these words first; without words, those that are first in rank."""
         if not query.strip():
             return (await self.ranked("")).skills[:limit]
+        return [fit.skill for fit in (await self.rank(query))[:limit]]
+
+    async def rank(self, query: str) -> Sequence[similar.Fit]:
+        """Return the skills that fit these words, the best first, and how well."""
         names, fresh = await self._look_around()
         await self._adopt(fresh)
-        return similar.rank(query, await self._candidates(query, names))[:limit]
+        ranked = similar.rank(query, *await self._candidates(query, names))
+        return await self._compare_meanings(query, ranked) if self._meanings else ranked
+
+    async def _compare_meanings(self, query: str, ranked: Sequence[similar.Fit]) -> Sequence[similar.Fit]:
+        assert self._meanings is not None
+        first = [f"{fit.skill.name}: {fit.skill.description}" for fit in ranked[: similar.MEANT]]
+        asked = await self._meanings.vectors([query], "question")
+        passages = await self._meanings.vectors(first) if asked else ()
+        similarity = import_object("hone.core.embedding:similarity")  # most homes have no embedder
+        return similar.blend(ranked, [similarity(asked[0], each) for each in passages])
+
+    async def match(self, words: str) -> Sequence[ListedSkill]:
+        """Return the skills that are close enough to a user's words to be named unasked, the best first."""
+        return similar.choose_close(await self.rank(words))
+
+    async def suggest(self, words: str, messages: Iterable[Message], system: str) -> str:
+        """Return the note that goes with a user's words: the skills that may fit them, if any."""
+        if not has_more_skills(system):
+            return ""
+        suggest: Callable[..., Awaitable[str]] = import_object("hone.knowledge.suggesting:suggest")
+        return await suggest(self.match, words, messages, system)
 
     async def find_similar(self, name: str, description: str) -> Sequence[ListedSkill]:
         """Return skills that may already be what a new one is meant to be."""
         names, fresh = await self._look_around()
         await self._adopt(fresh)
-        return similar.similar(name, description, await self._candidates(f"{name} {description}", names))
+        candidates, _ = await self._candidates(f"{name} {description}", names)
+        return similar.similar(name, description, candidates)
 
-    async def _candidates(self, query: str, names: Collection[str]) -> Sequence[similar.Candidate]:
-        """Return them with their texts and scores. Of those that come with Hone, all."""
-        found = await self._catalog.search(similar.words(query), similar.CANDIDATES)
-        contents = await self.keeper.ledger.contents({each.digest for each, _ in found})
-        held = [(each, _summarize(contents[each.digest]).body, score) for each, score in found]
-        return [*held, *((each, bundled.summary(each.name).body, 0.0) for each in _own(names))]
+    async def _candidates(
+        self, query: str, names: Collection[str]
+    ) -> tuple[Sequence[similar.Candidate], SkillMatches]:
+        """Return them with their words. Of those that come with Hone, all."""
+        matches = await self._catalog.search(similar.content_words(query), similar.CANDIDATES)
+        if not matches.found:
+            matches = await self._catalog.search(similar.words(query), similar.CANDIDATES)
+        own = [(each, bundled.words(each.name), 0.0) for each in _own(names)]
+        return [*matches.found, *own], matches
 
     async def files(self, name: str) -> Files:
         """Return the files of a skill. Raises Missing, with names that are close."""
@@ -162,8 +213,8 @@ class Library:
         return await self._catalog.usage_counts()
 
     async def _look_around(self) -> tuple[Mapping[str, bool], Sequence[str]]:
-        """Publish folders that are missing, clear those that were archived, summarize what is new. Return the
-        skills that are known, and the names of new folders."""
+        """Publish folders that are missing, clear those that were archived. Return the skills that are known,
+        and the names of new folders."""
         names = await self._catalog.names()
         sync = self.keeper.file_sync
         lying = await sync.folders(places.SKILLS, names) if sync else None
@@ -171,7 +222,6 @@ class Library:
             return names, ()
         for name in sorted(name for name, archived in names.items() if archived is (name in lying)):
             await self.keeper.files(skill(name))
-        await self._summarize_new()
         return names, sorted(name for name in lying - names.keys() if SHAPE.fullmatch(name))
 
     async def _look_at(self, skills: Sequence[ListedSkill]) -> bool:
@@ -180,12 +230,9 @@ class Library:
         changed = await sync.find_touched([skill(each.name) for each in skills]) if sync else ()
         for target in changed:
             await self.keeper.files(target)
-        if changed:
-            await self._summarize_new()
         return bool(changed)
 
-    async def _summarize_new(self) -> None:
-        digests = await self._catalog.unsummarized()
+    async def _summarize(self, digests: Sequence[str]) -> None:
         if digests:
             contents = await self.keeper.ledger.contents(digests)
             await self._catalog.save_summaries({name: _summarize(data) for name, data in contents.items()})
@@ -193,7 +240,7 @@ class Library:
     def stage(self) -> tuple["Library", StagedLedger]:
         """Return a library for a run whose changes nobody else shall see yet."""
         keeper, ledger = self.keeper.stage()
-        return Library(keeper, self._catalog, self._clock), ledger
+        return Library(keeper, self._catalog, self._clock, self._meanings), ledger
 
     @property
     def today(self) -> date:

@@ -61,6 +61,12 @@ def home_of(target: Target, held: Held) -> str:
     return folder_of(target, archived=ARCHIVED in held)
 
 
+def skill_folder(place: str) -> str:
+    """Return the folder of the skill that a place below SKILLS belongs to, archived or not."""
+    depth = 3 if place.startswith(f"{ARCHIVE}/") else 2
+    return "/".join(place.split("/")[:depth])
+
+
 def places(target: Target, held: Held) -> Mapping[str, str]:
     """Return the digest of each content that is published, by its place below the home."""
     folder = home_of(target, held)

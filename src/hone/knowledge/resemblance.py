@@ -14,10 +14,10 @@ import msgspec
 from msgspec import Struct
 
 from hone.core.regex import regex
+from hone.core.skill import to_stem
 from hone.knowledge.language import Kind
 from hone.knowledge.lexicon import Lexicon, detect, lexicons
 from hone.knowledge.reading import DENIALS, simplify
-from hone.knowledge.skills.similar import to_stem
 from hone.knowledge.tokens import words as words_of
 
 MOST = 5

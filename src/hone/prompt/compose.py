@@ -86,7 +86,7 @@ def index(ranked: Sequence[ListedSkill], total: int, budget: int = BUDGET) -> st
     room = budget - len(_HEAD.encode()) - len(max(_MORE, _ALL, key=len).encode()) - 1
     lines: dict[str, str] = {}
     for listed in ranked:
-        line = _line(listed)
+        line = skill_line(listed)
         room -= len(line.encode()) + 1
         if room < 0:
             break
@@ -97,14 +97,26 @@ def index(ranked: Sequence[ListedSkill], total: int, budget: int = BUDGET) -> st
     return "\n".join([_HEAD, *(lines[name] for name in sorted(lines)), ending])
 
 
-def _line(listed: ListedSkill) -> str:
-    return f"- {one_line(listed.name, WIDTH)}: {_short(listed.description)}"
+def has_more_skills(system: str) -> bool:
+    """Tell whether there were skills without a place in the index, when this prompt was composed."""
+    return _HEAD in system and _MORE in system
 
 
-def _short(description: str) -> str:
+def find_listed(system: str) -> frozenset[str]:
+    """Return the names in the index of a prompt."""
+    section = system.partition(_HEAD)[2].partition(_MORE)[0]
+    return frozenset(line[2:].partition(":")[0] for line in section.split("\n") if line.startswith("- "))
+
+
+def skill_line(listed: ListedSkill, width: int = WIDTH) -> str:
+    """Return a skill as an item of a list, with as much of its description as fits into the width."""
+    return f"- {one_line(listed.name, WIDTH)}: {_short(listed.description, width)}"
+
+
+def _short(description: str, width: int) -> str:
     """One line, cut at a word. No description can begin another line, nor hide anything in its own."""
-    line = one_line(description, WIDTH)
-    if len(line) < WIDTH or not line.endswith("…"):
+    line = one_line(description, width)
+    if len(line) < width or not line.endswith("…"):
         return line
     cut, space, _ = line.rpartition(" ")
-    return f"{cut.rstrip(' ,;:.')}…" if space and len(cut) > WIDTH // 2 else line
+    return f"{cut.rstrip(' ,;:.')}…" if space and len(cut) > width // 2 else line

@@ -99,7 +99,7 @@ class Beside(Protocol):
 
 class SessionDeps(Struct, frozen=True):
     """What a session needs besides its agent. `guard` is asked once a turn; `fallback` gives the agent to go
-    on with when the model fails, if there is one; `brief` is asked before each word of the user's."""
+    on with when the model fails, if there is one; `brief` and `suggest` are asked before the user's words."""
 
     store: Sessions
     clock: Clock
@@ -110,6 +110,7 @@ class SessionDeps(Struct, frozen=True):
     """Tools of its own for a child, so that its `cd` is not its parent's."""
     brief: Brief = silent
     remind: Remind | None = None
+    suggest: Callable[[str, Transcript, str], Awaitable[str]] | None = None
     topics: Sequence[Topic] = ()
     """What a conversation can be due for a review of."""
     look_after: Callable[[str], float | None] = lambda _: None
@@ -371,7 +372,7 @@ class Session:
         )
         beside: list[Part | None] = []
         if said.note is None:
-            beside = [await self._note(aside), await self._reminder(said.text, emit)]
+            beside = [await self._note(aside, said.text), await self._reminder(said.text, emit)]
         said = Message(said.role, (*(part for part in beside if part is not None), *parts))
         now = self._deps.clock.now()
         longer = await self._begun(said.text, emit)
@@ -401,14 +402,16 @@ class Session:
         except StoreError as error:
             emit(Notice(str(error)))
 
-    async def _note(self, aside: str) -> SystemNote | None:
-        """What goes with the user's words: the news, and what was asked for. The first one of a conversation
-        says, if nothing else, up to where its prefix knows."""
+    async def _note(self, aside: str, words: str) -> SystemNote | None:
+        """What goes with the user's words: the news, and what was asked for, or else skills that may fit. The
+        first one of a conversation says, if nothing else, up to where its prefix knows."""
         told = find_known(self.transcript)
         since = self._informed if told is None else told
         news = await self._deps.brief(since, self.id) if self.header.origin is Origin.USER else None
         upto = news.upto if news else since
-        text = "\n".join(each for each in (news.text if news else "", self._untold_mode(), aside) if each)
+        suggest = self._deps.suggest if self.header.origin is Origin.USER and not aside else None
+        beside = await suggest(words, self.transcript, self.agent.prefix.system) if suggest else aside
+        text = "\n".join(each for each in (news.text if news else "", self._untold_mode(), beside) if each)
         return SystemNote(text, upto or 0, since or 0) if text or upto != told else None
 
     def _untold_mode(self) -> str:

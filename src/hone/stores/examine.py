@@ -69,7 +69,8 @@ MISTAKEN = """
 SELECT name FROM skills LEFT JOIN cards ON cards.id = card WHERE card IS NOT NULL AND digest IS NOT document
 """
 TEXTS = """
-SELECT words, w.rowid, name, w.description, body FROM card_words AS w LEFT JOIN cards ON cards.id = w.rowid
+SELECT words, stems, w.rowid, name, w.description, body
+FROM card_words AS w LEFT JOIN cards ON cards.id = w.rowid
 """
 STRAY = "SELECT EXISTS (SELECT 1 FROM vectors WHERE content NOT IN (SELECT id FROM contents))"
 GAPS = """
@@ -233,8 +234,10 @@ def _words(connection: apsw.Connection) -> Iterator[str]:
 
 def _cards(connection: apsw.Connection) -> Iterator[str]:
     rows: list[Any] = connection.execute(TEXTS).fetchall()
-    same = lookup.is_complete(connection, "card_words", CARD, [row[1:] for row in rows])
-    if not same or any(words and shelf.together(texts) != words for words, _, *texts in rows):
+    same = lookup.is_complete(connection, "card_words", CARD, [row[2:] for row in rows])
+    if not same or any(
+        words and shelf.together((*texts, stems)) != words for words, stems, _, *texts in rows
+    ):
         yield "Search does not find every skill."
 
 

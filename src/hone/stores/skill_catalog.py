@@ -1,22 +1,37 @@
 """The skill catalog in SQLite. It lists, ranks and searches skills, from a row and a summary for each."""
 
+import json
 from collections.abc import Collection, Mapping, Sequence
 from datetime import date
+from heapq import nsmallest
+from math import log
 from typing import Any
 
 import apsw
+from msgspec.structs import astuple
 
 from hone.core.errors import Corrupt
 from hone.core.ids import SessionId
 from hone.core.ledger import Actor
 from hone.core.messages import canonical, digest, sound
-from hone.core.skill import ListedSkill, SkillEvent, SkillOrigin, SkillResult, SkillSummary, UsageCounts
+from hone.core.skill import (
+    ListedSkill,
+    SkillEvent,
+    SkillMatches,
+    SkillOrigin,
+    SkillResult,
+    SkillSummary,
+    SkillWords,
+    UsageCounts,
+)
 from hone.stores import words as wording
 from hone.stores.database import Store, reads, writes
 from hone.stores.tree import intact
 
-WEIGHTS = (10.0, 5.0, 1.0)
-"""Of name, description and body in search."""
+FRONT = 0.5
+"""What a word counts in addition if it stands in a name or a description."""
+COUNTED_UP_TO, GONE_THROUGH = 2_000, 3_000
+"""Skills that are counted for one term, and skills with rare terms that are gone through."""
 FOREGROUND = (Actor.OWNER, Actor.AGENT)
 
 LINE = "s.name, cards.description, s.document, s.birth, s.pinned, s.archived, s.project"
@@ -28,7 +43,7 @@ WHERE NOT s.archived OR ? ORDER BY s.name
 """
 # A tally is that of the days before, unless the skill was used today: then its uses are counted. Only the
 # lines that come first are looked up whole.
-RANKED = f"""
+RANKS = """
 WITH first AS MATERIALIZED (
     SELECT s.name, s.pinned, s.project = ?1 AND ?1 <> '' AS near,
         CASE WHEN last_use >= ?2 THEN (SELECT max(day) FROM uses AS u WHERE u.skill = s.name AND day < ?2)
@@ -36,26 +51,36 @@ WITH first AS MATERIALIZED (
         CASE WHEN last_use >= ?2
             THEN (SELECT count(DISTINCT session) FROM uses AS u WHERE u.skill = s.name AND day < ?2)
             ELSE coalesce(t.uses, 0) END AS often
-    FROM skills AS s LEFT JOIN tallies AS t ON t.skill = s.name WHERE card IS NOT NULL AND NOT archived
+    FROM skills AS s LEFT JOIN tallies AS t ON t.skill = s.name
+    WHERE (card IS NOT NULL OR ?4) AND NOT archived
     ORDER BY s.pinned DESC, near DESC, last DESC, often DESC, s.name LIMIT ?3
 )
-SELECT {LINE} FROM first JOIN skills AS s ON s.name = first.name JOIN cards ON cards.id = card
+"""
+RANKED = f"""
+{RANKS} SELECT {LINE} FROM first JOIN skills AS s ON s.name = first.name JOIN cards ON cards.id = card
 ORDER BY first.pinned DESC, near DESC, last DESC, often DESC, first.name
+"""
+FIRST_UNCARDED = f"""
+{RANKS} SELECT DISTINCT document FROM first JOIN skills AS s ON s.name = first.name WHERE card IS NULL
 """
 IDLE = """
 SELECT count(*) FROM skills AS s
 WHERE s.name < ?1 AND NOT archived AND NOT pinned AND (project <> ?2 OR ?2 = '')
     AND NOT EXISTS (SELECT 1 FROM uses AS u WHERE u.skill = s.name AND day < ?3)
 """
-SEARCH = f"""
-SELECT -bm25(card_words, {", ".join(map(str, WEIGHTS))}) AS score, {LINE}, {COUNTS}
-FROM card_words JOIN cards ON cards.id = card_words.rowid JOIN skills AS s ON s.document = digest
-LEFT JOIN tallies ON skill = s.name
-WHERE card_words MATCH ? AND NOT s.archived ORDER BY score DESC, s.name LIMIT ?
+COUNT_TERM = "SELECT count(*) FROM (SELECT 1 FROM card_words WHERE card_words MATCH ? LIMIT ?)"
+FIND_TERM = "SELECT rowid FROM card_words WHERE card_words MATCH ?"
+ARCHIVED = (
+    "SELECT card FROM skills WHERE archived AND card NOT IN (SELECT card FROM skills WHERE NOT archived)"
+)
+CARDED = "SELECT count(*) FROM cards"
+FOUND = f"""
+SELECT value, stems, {LINE}, {COUNTS} FROM json_each(?) CROSS JOIN cards ON cards.id = value
+JOIN skills AS s ON s.document = digest LEFT JOIN tallies ON skill = s.name WHERE NOT s.archived
 """
 ORPHANS = "SELECT id FROM cards WHERE id NOT IN (SELECT card FROM skills WHERE card IS NOT NULL)"
 HELD = "SELECT EXISTS (SELECT 1 FROM skills WHERE document = ?)"
-PUT_CARD = "INSERT INTO cards (digest, description, words) VALUES (?, ?, ?) RETURNING id"
+PUT_CARD = "INSERT INTO cards (digest, description, stems, words) VALUES (?, ?, ?, ?) RETURNING id"
 PUT_WORDS = "INSERT INTO card_words (rowid, name, description, body) VALUES (?, ?, ?, ?)"
 COUNT = f"""
 INSERT INTO tallies (skill, {COUNTED}) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET
@@ -79,6 +104,11 @@ def _uncarded(connection: apsw.Connection) -> tuple[str, ...]:
     return tuple(document for (document,) in rows)
 
 
+def _first_uncarded(connection: apsw.Connection, folder: str, today: date, limit: int) -> tuple[str, ...]:
+    rows = connection.execute(FIRST_UNCARDED, (sound(folder), today.isoformat(), limit, True))
+    return tuple(document for (document,) in rows)
+
+
 def _card(connection: apsw.Connection, summaries: Mapping[str, SkillSummary]) -> None:
     """Takes those that somebody holds, and removes what nobody holds any more. The words go in together: FTS5
     writes out what it has gathered whenever another statement comes in between."""
@@ -88,7 +118,10 @@ def _card(connection: apsw.Connection, summaries: Mapping[str, SkillSummary]) ->
             continue
         _drop(connection, connection.execute("SELECT id FROM cards WHERE digest = ?", (name,)))
         texts = tuple(wording.spaced(text) for text in (card.name, card.description, card.body))
-        id = connection.execute(PUT_CARD, (name, sound(card.description), together(texts))).get
+        stems = "\n".join(astuple(SkillWords.of(card)))
+        id = connection.execute(
+            PUT_CARD, (name, sound(card.description), stems, together((*texts, stems)))
+        ).get
         connection.execute("UPDATE skills SET card = ? WHERE document = ?", (id, name))
         rows.append((id, *texts))
     connection.executemany(PUT_WORDS, rows)
@@ -96,7 +129,7 @@ def _card(connection: apsw.Connection, summaries: Mapping[str, SkillSummary]) ->
 
 
 def together(texts: Sequence[str]) -> str:
-    """The digest of what the index of skills is given for one card."""
+    """The digest of what is found of one card: the texts in the index, and the stems."""
     return digest(canonical(list(texts)).encode())
 
 
@@ -111,7 +144,7 @@ def _list(connection: apsw.Connection, *, archived: bool = False) -> tuple[Liste
 
 
 def _rank(connection: apsw.Connection, folder: str, today: date, limit: int) -> tuple[ListedSkill, ...]:
-    rows = connection.execute(RANKED, (sound(folder), today.isoformat(), limit))
+    rows = connection.execute(RANKED, (sound(folder), today.isoformat(), limit, False))
     return tuple(_listed(row) for row in rows)
 
 
@@ -119,12 +152,31 @@ def _idle(connection: apsw.Connection, before: str, folder: str, today: date) ->
     return int(connection.execute(IDLE, (sound(before), sound(folder), today.isoformat())).get)
 
 
-def _search(
-    connection: apsw.Connection, words: Collection[str], limit: int
-) -> tuple[tuple[ListedSkill, float], ...]:
-    query = wording.query(words)
-    rows = connection.execute(SEARCH, (query, limit)) if query else ()
-    return tuple((_listed(row), score) for score, *row in rows)
+def _search(connection: apsw.Connection, words: Collection[str], limit: int) -> SkillMatches:
+    terms = wording.terms(words)
+    counts = {term: connection.execute(COUNT_TERM, (f'"{term}"', COUNTED_UP_TO)).get for term in terms}
+    total: int = connection.execute(CARDED).get
+    chosen = wording.rarest([(count, term) for term, count in counts.items()], GONE_THROUGH)
+    scores = _score(connection, {term: log(1 + total / (1 + counts[term])) for term in chosen})
+    for (card,) in connection.execute(ARCHIVED):
+        scores.pop(card, None)
+    best = nsmallest(limit, scores, key=lambda card: (-scores[card], card))
+    found = [
+        (_listed(row), SkillWords(*stems.split("\n")), scores[card])
+        for card, stems, *row in connection.execute(FOUND, (json.dumps(best),))
+    ]
+    found.sort(key=lambda each: (-each[2], each[0].name))
+    return SkillMatches(tuple(found[:limit]), counts, total)
+
+
+def _score(connection: apsw.Connection, weights: Mapping[str, float]) -> dict[int, float]:
+    """Return what each card with one of these terms holds of them."""
+    scores: dict[int, float] = {}
+    for term, weight in weights.items():
+        for place, share in ((f'"{term}"', 1.0), (f'{{name description}} : "{term}"', FRONT)):
+            for (card,) in connection.execute(FIND_TERM, (place,)):
+                scores[card] = scores.get(card, 0.0) + share * weight
+    return scores
 
 
 def _count(
@@ -198,6 +250,7 @@ class SqliteSkillCatalog(Store):
     change within the day."""
 
     unsummarized = reads(_uncarded)
+    unsummarized_first = reads(_first_uncarded)
     save_summaries = writes(_card)
     listed = reads(_list)
     ranked = reads(_rank)

@@ -5,16 +5,12 @@ from itertools import pairwise
 
 from hone.core.messages import sound
 from hone.core.regex import regex
+from hone.core.skill import SEPARATE
 
 MOST = 200
 """Terms of one query; who gives a whole page as the query is answered by its beginning."""
 QUESTION = 16
 """Terms of a whole question that are looked up; the longest words say most."""
-SEPARATE = (
-    r"\u3005\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
-    r"\uac00-\ud7af\uf900-\ufaff\uff66-\uff9d\U00020000-\U0003ffff"
-)
-"""Letters of scripts that do not part their words, or hang endings on them: Han, kana, Hangul."""
 LETTER = regex(f"[{SEPARATE}]")
 LETTERS = regex(f"[{SEPARATE}]+")
 RUN = regex(f"[{SEPARATE}]+|[^{SEPARATE}]+")

@@ -6,7 +6,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from hone.core.messages import digest
-from hone.core.skill import DOCUMENT, ORIGIN, ListedSkill, SkillOrigin, SkillSummary
+from hone.core.skill import DOCUMENT, ORIGIN, ListedSkill, SkillOrigin, SkillSummary, SkillWords
 from hone.knowledge.skills.document import parse
 
 _FOLDER = Path(__file__).with_name("bundled")
@@ -34,6 +34,12 @@ def files(name: str) -> Mapping[str, bytes]:
 @cache
 def summary(name: str) -> SkillSummary:
     return parse(files(name)[DOCUMENT].decode()).summary
+
+
+@cache
+def words(name: str) -> SkillWords:
+    """Return its stems, those of the whole body: no index of words has the rest of it."""
+    return SkillWords.of(summary(name), len(summary(name).body))
 
 
 @cache

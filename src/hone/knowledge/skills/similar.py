@@ -1,35 +1,55 @@
 """Rank the skills that fit a task, and find skills similar to a new one, among a store's search results."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from math import log
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import astuple
 
 from hone.core.regex import regex
-from hone.core.skill import ListedSkill
+from hone.core.skill import ListedSkill, SkillHits, SkillMatches, SkillWords, to_stem, to_stems
+from hone.core.value import replace
 
-CANDIDATES = 200
+CANDIDATES = 120
 """How many to take from the store for a good ranking."""
 ALIKE = 0.6
 """From here on two skills are so much alike that one may do."""
 
-Candidate = tuple[ListedSkill, str, float]
-"""A skill, its body, and what the store's search gave it."""
+
+class Fit(Struct, frozen=True):
+    """How well a skill fits a task. `score` orders skills. `shared` is how many content words of the task it
+    has; `weight` and `front` say how rare those are, and those in its name and description: a word that no
+    other skill has counts nearly one."""
+
+    skill: ListedSkill
+    score: float
+    shared: int = 0
+    weight: float = 0.0
+    front: float = 0.0
+
+
+Candidate = tuple[ListedSkill, SkillWords, float]
+"""A skill, its stems, and what the store's search gave it."""
 
 # Measured on tasks as users write them, beside 5,000 skills: tests/skills/routing.
-_FOUND, _COVERED, _HINTED, _SURPLUS = 1.0, 1.0, 0.5, 0.06
-_BODY = 0.8
-_READ = 8_000
-"""Characters of a body: the beginning says what it is about."""
+_PLACES = (1.2, 1.1, 1.0)
+"""What a stem counts in the name, in the description and in the beginning of the body."""
+_FOUND, _HINTED, _SURPLUS = 0.1, 0.2, 0.05
+MEANT, _MEANING = 50, 0.5
+"""How many skills are compared by meaning, too, and what that counts beside the words."""
+NAMED = 5
+"""How many skills are named unasked."""
+_SHARED, _WEIGHT, _IN_FRONT = 2, 0.95, 0.4
+"""What is close: so that less than 5 of 100 turns of small talk bring up a skill."""
+NOTHING = SkillMatches((), {}, 0)
 
 _APOSTROPHE = regex(r"['’](?:s|t|re|ve|ll|d|m)\b")
 _HUMP = regex(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _WORD = regex(r"[^\W_]+")
 _JOINED = regex(r"\b([^\W_]{1,3})-([^\W_]{2,})\b")
-_ENDINGS = ("ations", "ation", "ings", "ing", "ers", "ed", "es", "er", "ly", "s", "e")
 _LINKS = frozenset({"a", "an", "and", "for", "in", "of", "or", "the", "to", "with"})
 _EMPTY = regex(r"a|an|and|are|at|be|by|do|for|i|in|is|it|my|of|on|or|our|that|the|this|to|we|with|you|\w")
 
@@ -41,19 +61,45 @@ def words(query: str) -> list[str]:
     return [word for word in found if not _EMPTY.fullmatch(word)] or found
 
 
-def rank(query: str, candidates: Sequence[Candidate]) -> list[ListedSkill]:
-    """Best first. What counts: the store's own score, how much of the task a skill speaks of, the small words
-    as a hint between equals, and how much its name promises that nobody asked for."""
-    if not candidates:
-        return []
-    summaries = [_Words.of(listed, body) for listed, body, _ in candidates]
-    task = _Task.of(query, summaries)
-    best = max(score for _, _, score in candidates) or 1.0
-    scored = [
-        (-task.fit(summary, score / best), listed.name, listed)
-        for summary, (listed, _, score) in zip(summaries, candidates, strict=True)
+def content_words(query: str) -> list[str]:
+    """Return the words of a task that tell what it is about; if there are none, all of them."""
+    found = _tokens(query)
+    return [word for word in found if not _is_common(word)] or found
+
+
+def rank(query: str, candidates: Sequence[Candidate], known: SkillMatches = NOTHING) -> list[Fit]:
+    """Best first. What counts: how much of the task the beginning of a skill speaks of, the small words as a
+    hint between equals, the store's own score, and how much a name promises that nobody asked for. `known`
+    tells how rare each word is."""
+    content, every = content_stems(query), _stems(" ".join(word for word in _tokens(query) if len(word) > 1))
+    hits = [words.find(content | every) for _, words, _ in candidates]
+    task = _Task.of(content, every, hits, known)
+    best = max((score for *_, score in candidates), default=0.0) or 1.0
+    fits = [
+        Fit(listed, task.weigh(found, score / best), *task.share(found))
+        for (listed, _, score), found in zip(candidates, hits, strict=True)
     ]
-    return [listed for _, _, listed in sorted(scored, key=lambda item: item[:2])]
+    return sorted(fits, key=lambda fit: (-fit.score, fit.skill.name))
+
+
+def blend(ranked: Sequence[Fit], meanings: Sequence[float]) -> list[Fit]:
+    """Rank the first of these anew, by words and by meaning. `meanings` are from -1 to 1, one for each of the
+    first; what has none stays behind them."""
+    best = max((fit.score for fit in ranked), default=0.0) or 1.0
+    first = [
+        replace(fit, score=(1 - _MEANING) * fit.score / best + _MEANING * meaning)
+        for fit, meaning in zip(ranked, meanings, strict=False)
+    ]
+    return [*sorted(first, key=lambda fit: (-fit.score, fit.skill.name)), *ranked[len(first) :]]
+
+
+def choose_close(ranked: Sequence[Fit]) -> list[ListedSkill]:
+    """Return what may be named unasked: nothing unless one of the first is close to the task, and beside it
+    those that share a good part of the task, too."""
+    first = ranked[:NAMED]
+    if not any(fit.shared >= _SHARED and fit.weight >= _WEIGHT and fit.front >= _IN_FRONT for fit in first):
+        return []
+    return [fit.skill for fit in first if fit.weight >= _WEIGHT / 2]
 
 
 def similar(
@@ -61,58 +107,55 @@ def similar(
 ) -> list[ListedSkill]:
     """Those that share most of their name and description with this one, most alike first."""
     wanted = _gist(name, description)
-    scored = [(_likeness(wanted, _gist(each.name, each.description)), each) for each, _, _ in candidates]
+    scored = [(_likeness(wanted, _gist(each.name, each.description)), each) for each, *_ in candidates]
     found = [(-likeness, each.name, each) for likeness, each in scored if likeness >= threshold]
     return [each for _, _, each in sorted(found, key=lambda item: item[:2])]
 
 
-class _Words(Struct, frozen=True):
-    """The stems of a skill. `front` are those of name and description."""
-
-    name: frozenset[str]
-    front: frozenset[str]
-    all: frozenset[str]
-
-    @classmethod
-    def of(cls, listed: ListedSkill, body: str) -> "_Words":
-        name = _stems(listed.name)
-        front = name | _stems(listed.description)
-        return cls(name - _LINKS, front, front | _stems(body[:_READ]))
-
-
 class _Task(Struct, frozen=True):
-    """The stems of a task with their weights: the fewer candidates have one, the more it tells."""
+    """The stems of a task with their weights: the fewer skills have one, the more it tells. `told` are those
+    that some skill has: content words, or all of them if there are none. `unit` is the most one can weigh."""
 
-    told: dict[str, float]
-    hints: dict[str, float]
+    content: frozenset[str]
+    told: Mapping[str, float]
+    hints: Mapping[str, float]
+    unit: float
 
     @classmethod
-    def of(cls, query: str, summaries: Sequence[_Words]) -> "_Task":
-        tokens = _tokens(query)
-        counts = Counter(stem for summary in summaries for stem in summary.all)
-        told = {to_stem(token) for token in tokens if not _is_common(token)}
-        hints = {to_stem(token) for token in tokens if len(token) > 1} - told
-        weights = {stem: log(1 + len(summaries) / (1 + counts[stem])) for stem in told | hints}
-        return cls({stem: weights[stem] for stem in told}, {stem: weights[stem] for stem in hints})
+    def of(
+        cls, content: frozenset[str], every: frozenset[str], hits: Sequence[SkillHits], known: SkillMatches
+    ) -> "_Task":
+        told = content or every
+        held = Counter(stem for each in hits for stem in each.all)
+        hinted = {stem: log(1 + len(hits) / (1 + held[stem])) for stem in every - told}
+        for word, count in known.counts.items():
+            for stem in to_stems(word):
+                held[stem] = max(held[stem], count)
+        total = max(known.total, len(hits))
+        weights = {stem: log(1 + total / (1 + held[stem])) for stem in told if held[stem]}
+        return cls(content, weights, hinted, log(1 + total) or 1.0)
 
-    def fit(self, summary: _Words, found: float) -> float:
-        """`found` is the store's score as a part of the best one; what is in no store has none."""
-        covered = self._covered(summary)
-        hinted = sum(weight for stem, weight in self.hints.items() if stem in summary.all)
-        return (
-            _FOUND * (found or covered)
-            + _COVERED * covered
-            + _HINTED * hinted / (sum(self.hints.values()) or 1.0)
-            - _SURPLUS * len(summary.name - self.told.keys())
-        )
-
-    def _covered(self, summary: _Words) -> float:
+    def weigh(self, hits: SkillHits, found: float) -> float:
         told = sum(
-            weight * (1.0 if stem in summary.front else _BODY)
-            for stem, weight in self.told.items()
-            if stem in summary.all
+            share * _sum(self.told, stems) for share, stems in zip(_PLACES, astuple(hits), strict=True)
         )
-        return told / (sum(self.told.values()) or 1.0)
+        covered = told / (sum(self.told.values()) or 1.0)
+        return (
+            covered
+            + _FOUND * (found or covered)
+            + _HINTED * _sum(self.hints, hits.all) / (sum(self.hints.values()) or 1.0)
+            - _SURPLUS * len(hits.name - _LINKS - self.told.keys())
+        )
+
+    def share(self, hits: SkillHits) -> tuple[int, float, float]:
+        """Return how many content words a skill has, how rare they are, and those in its front."""
+        shared = self.content & hits.all
+        front = shared & (hits.name | hits.description)
+        return len(shared), _sum(self.told, shared) / self.unit, _sum(self.told, front) / self.unit
+
+
+def _sum(weights: Mapping[str, float], stems: Iterable[str]) -> float:
+    return sum(weights[stem] for stem in stems if stem in weights)
 
 
 def _gist(name: str, description: str) -> tuple[frozenset[str], frozenset[str]]:
@@ -140,20 +183,12 @@ def _tokens(text: str) -> list[str]:
 
 
 def _stems(text: str) -> frozenset[str]:
-    return frozenset(map(to_stem, _WORD.findall(text.lower())))
+    return frozenset(to_stems(text))
 
 
-@cache
-def to_stem(word: str) -> str:
-    """Near enough for English; other words lose little."""
-    if len(word) > 4 and word.endswith("ies"):
-        return word[:-3] + "y"
-    for ending in _ENDINGS:
-        if word.endswith(ending) and len(word) - len(ending) >= 3 and not word.endswith("ss"):
-            word = word[: -len(ending)]
-            break
-    doubled = len(word) > 3 and word[-1] == word[-2] and word[-1] not in "aeiouls"
-    return word[:-1] if doubled else word
+def content_stems(text: str) -> frozenset[str]:
+    """Return the stems of the words that tell what a text is about."""
+    return _stems(" ".join(word for word in _tokens(text) if not _is_common(word)))
 
 
 def _is_common(word: str) -> bool:

@@ -1,0 +1,33 @@
+"""Write a short note that names skills which may fit the user's words, and read it again."""
+
+from collections.abc import Sequence
+from itertools import takewhile
+
+from hone.core.messages import Message, Role, SystemNote, told
+from hone.core.skill import ListedSkill
+from hone.prompt.compose import WIDTH, skill_line
+
+LIMIT = 600
+"""Bytes of a note, as it is sent."""
+NARROWEST = 40
+"""Characters of a description; where there is no room for them, a skill is left out."""
+HEADING = "# Skills that may fit"
+
+
+def describe_matches(skills: Sequence[ListedSkill]) -> str:
+    """Return the note: names and descriptions, the best first. Descriptions are shortened to make room; if
+    that is not enough, the last skills are left out."""
+    for count in range(len(skills), 0, -1):
+        for width in range(WIDTH, NARROWEST - 1, -10):
+            note = "\n".join((HEADING, *(skill_line(each, width) for each in skills[:count])))
+            if len(told(SystemNote(note)).encode()) <= LIMIT:
+                return note
+    return ""
+
+
+def find_named(message: Message) -> Sequence[str]:
+    """Return the skills that a note to this message names."""
+    note = message.note if message.role is Role.USER and not message.template else None
+    lines = note.text.split("\n") if note else []
+    named = lines[lines.index(HEADING) + 1 :] if HEADING in lines else []
+    return [line[2:].partition(":")[0] for line in takewhile(lambda line: line.startswith("- "), named)]
