@@ -1,4 +1,4 @@
-"""D2: vectors are made beside the conversation. Search uses those there are, and words alone without any."""
+"""F2: vectors are made beside the conversation. Search uses those there are, and words alone without any."""
 
 import asyncio
 from collections.abc import Sequence
