@@ -12,7 +12,7 @@ from hone.core.ids import SessionId
 from hone.core.messages import Message, Thinking, ToolCall, answer, assistant, user
 from hone.core.ports import Header, Sessions
 from hone.core.prefix import Prefix
-from hone.core.recall import Query, Recall, SearchResult
+from hone.core.recall import NOTES, Query, Recall, SearchResult
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
 from hone.core.turn import Origin
@@ -106,6 +106,17 @@ async def test_a_whole_question_finds_the_message_and_its_neighbours_count(memor
     assert found[0] == (A, 1)
     assert (A, 2) in found
     assert not [id for id, _ in found if id == B]
+
+
+async def test_what_is_said_everywhere_gathers_nothing_from_its_neighbours(memory: Memory) -> None:
+    """Else "go on" would stand above the one message that answers."""
+    for number in range(8):
+        asked = user(f"Harbor report {number}."), assistant("Done."), user("go on")
+        await memory.keep(SessionId(f"s{number}"), *asked)
+    await memory.keep(A, user("go on"), assistant("The harbor master is Ines Quint."), user("go on"))
+    found = await memory.search("who is the master of the harbor?")
+    assert (found.hits[0].header.id, found.hits[0].passage.number) == (A, 2)
+    assert not {hit.passage.text for hit in found.hits} & {"go on", "Done."}
 
 
 async def test_a_hit_comes_with_its_neighbours_number_label_and_time(memory: Memory) -> None:
@@ -241,7 +252,6 @@ async def test_what_counts_for_more_or_less_does_so_by_the_same_weight_everywher
     today, march = date(2026, 6, 1), datetime(2026, 3, 4, tzinfo=UTC)
     await memory.keep(A, user("pumpkin soup"), at=march)
     await memory.keep(B, assistant("pumpkin soup"), at=NOW + timedelta(days=60))
-    await memory.keep(C, user("A fork: pumpkin soup"), origin=Origin.REVIEW, parent=B)
     call = ToolCall("1", "look", "{}")
     await memory.keep(SessionId("d"), answer(call, "pumpkin soup"), at=NOW + timedelta(days=60))
 
@@ -255,11 +265,10 @@ async def test_what_counts_for_more_or_less_does_so_by_the_same_weight_everywher
     ]
     assert spoken[A] / spoken[B] == pytest.approx(1.4)
     assert timely[A] / timely[B] == pytest.approx(1.6)
-    assert plain[C] / plain[A] == pytest.approx(0.5)
     assert plain["d"] / plain[A] == pytest.approx(0.8)
     await memory.keep(SessionId("e"), user("rhubarb"), assistant("Yes?"))
     beside = [hit.score for hit in (await memory.search("rhubarb")).hits]
-    assert beside[1] / beside[0] == pytest.approx(0.45)
+    assert beside[1] / beside[0] == pytest.approx(0.45 + 0.1)
 
 
 async def test_what_is_before_the_askers_eyes_is_left_out(memory: Memory) -> None:
@@ -288,7 +297,7 @@ async def test_what_a_branch_or_fork_shares_is_found_once_where_it_was_said(memo
         shared=5,
         origin=Origin.REVIEW,
     )
-    found = await memory.search("Ernesto")
+    found = await memory.search("Ernesto", asides=True)
     assert sorted(
         (hit.header.id, hit.passage.number) for hit in found.hits if "Ernesto" in hit.passage.text
     ) == [
@@ -298,7 +307,35 @@ async def test_what_a_branch_or_fork_shares_is_found_once_where_it_was_said(memo
     ]
     assert {hit.tree for hit in found.hits} == {A}
     assert len(found.trees) == 1
-    assert found.hits[0].header.origin is Origin.USER
+
+
+async def test_what_hone_says_to_itself_is_found_only_if_it_is_asked_for(memory: Memory) -> None:
+    whole = await memory.keep(A, *TALK)
+    await memory.keep(B, user("What of Ernesto is worth keeping?"), parent=A, shared=5, origin=Origin.REVIEW)
+    await memory.keep(C, user("Ask Ernesto for his price."), parent=A, origin=Origin.DELEGATE)
+    short = told(Transcript(PREFIX.digest), TALK[0], assistant(f"{NOTES}\n\nErnesto was named."))
+    short = short.then(user("Continue with Ernesto."), Trust.AGENT, NOW)
+    await memory.sessions.shorten(A, whole.head, short)
+    assert {hit.passage.text for hit in (await memory.search('"Ernesto"')).hits} == {TALK[2].text}
+    every = {hit.passage.text for hit in (await memory.search('"Ernesto"', asides=True)).hits}
+    assert len(every) == 5
+
+
+async def test_no_conversation_fills_the_list(memory: Memory) -> None:
+    await memory.keep(A, *(user(f"harbor {number}") for number in range(12)))
+    for number in range(6):
+        await memory.keep(SessionId(f"s{number}"), user(f"The harbor, the {number}th."))
+    found = await memory.found("harbor", limit=10)
+    assert len([id for id, _ in found if id == A]) == 7
+    assert len({id for id, _ in found}) == 4
+    assert len(await memory.found("harbor", limit=30)) == 18
+
+
+async def test_a_hit_is_called_by_its_title_or_by_the_users_first_words(memory: Memory) -> None:
+    await memory.keep(A, *TALK)
+    await memory.keep(B, user("Which boiler?"), assistant("The boiler."), title="Heating")
+    titles = {hit.header.id: hit.title for hit in (await memory.search("boiler")).hits}
+    assert titles == {A: TALK[0].text, B: "Heating"}
 
 
 async def test_what_a_branch_shares_is_found_in_it_when_the_original_is_gone(memory: Memory) -> None:

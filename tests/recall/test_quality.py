@@ -27,7 +27,8 @@ from tests.recall.conversations import Conversation, Place, Question, Said, conv
 
 PREFIX = Prefix("scripted/one", "One.")
 FIRST = 10
-AIM = 0.75
+AIM, AIM_TOGETHER = 0.75, 0.72
+ACKNOWLEDGED = (("go on", "Done."), ("ok", "Noted."), ("thanks", "You are welcome."), ("yes", "Done."))
 RARE = 2
 WORD = re.compile(r"[^\W_]+")
 TIMES = frozenset(calendar.month_name)
@@ -52,6 +53,44 @@ async def test_whole_questions_find_their_evidence(tmp_path: Path, figures: Figu
         figures(f"recall@{FIRST}, {name}: {told([first for first, _ in half])}")
         figures(f"recall@{FIRST}, {name}, {bare}: {told([second for _, second in half])}")
     assert fmean(score.found for score, _ in halves["kept apart"]) >= AIM
+
+
+async def test_ten_people_share_a_home_and_short_words_come_often(tmp_path: Path, figures: Figures) -> None:
+    """As in real use: the words of a question stand in many conversations, and "go on" in all of them."""
+    database = Database.open(tmp_path / "hone.db")
+    store, recall = SqliteSessions(database), SqliteRecall(database)
+    for place, conversation in enumerate(conversations()):
+        await keep(store, acknowledged(conversation), f"{place}-")
+    scores, number = [], 0
+    for place, conversation in enumerate(map(acknowledged, conversations())):
+        for question in conversation.questions:
+            number += 1
+            scores.append(await score(recall, number, question, conversation, f"{place}-"))
+    await database.close()
+    for name, left in (("tuned on", 0), ("kept apart", 1)):
+        figures(
+            f"recall@{FIRST}, one home, {name}: {told([each for each in scores if each.number % 2 == left])}"
+        )
+    assert fmean(each.found for each in scores if each.number % 2) >= AIM_TOGETHER
+
+
+def acknowledged(conversation: Conversation) -> Conversation:
+    """After some of the answers: a word to go on, and a word back."""
+    sessions, moved = [], {}
+    for number, messages in enumerate(conversation.sessions, 1):
+        longer: list[Said] = []
+        for place, said in enumerate(messages, 1):
+            longer.append(said)
+            moved[Place(number, place)] = Place(number, len(longer))
+            if said.role == "assistant" and place % 3 == 0:
+                asked, given = ACKNOWLEDGED[place % len(ACKNOWLEDGED)]
+                longer += [Said("user", asked, said.at), Said("assistant", given, said.at)]
+        sessions.append(tuple(longer))
+    questions = tuple(
+        replace(asked, evidence=tuple(moved[place] for place in asked.evidence))
+        for asked in conversation.questions
+    )
+    return Conversation(conversation.person, tuple(sessions), questions)
 
 
 def told(scores: list[Score]) -> str:
@@ -103,12 +142,12 @@ def without(question: str, often: set[str]) -> str:
     return " ".join(kept)
 
 
-async def keep(store: SqliteSessions, conversation: Conversation) -> None:
+async def keep(store: SqliteSessions, conversation: Conversation, whose: str = "") -> None:
     for number, session in enumerate(conversation.sessions, 1):
         chain = Transcript(PREFIX.digest)
         for said in session:
             chain = chain.then(message(said), Trust.LOCAL, said.at.replace(tzinfo=UTC))
-        await store.start(Header(SessionId(str(number)), chain.nodes[0].at), PREFIX, chain.nodes)
+        await store.start(Header(SessionId(f"{whose}{number}"), chain.nodes[0].at), PREFIX, chain.nodes)
 
 
 def message(said: Said) -> Message:
@@ -120,9 +159,12 @@ def message(said: Said) -> Message:
     return answer(ToolCall("1", "look", "{}"), said.text)
 
 
-async def score(recall: SqliteRecall, number: int, question: Question, conversation: Conversation) -> Score:
+async def score(
+    recall: SqliteRecall, number: int, question: Question, conversation: Conversation, whose: str = ""
+) -> Score:
     today = conversation.sessions[-1][-1].at.date()
     found = await recall.search(Query(question.question, FIRST, today=today))
-    places = [Place(int(hit.header.id), hit.passage.number) for hit in found.hits]
-    ranks = [places.index(each) + 1 for each in question.evidence if each in places]
+    places = [(hit.header.id, hit.passage.number) for hit in found.hits]
+    wanted = [(f"{whose}{each.session}", each.message) for each in question.evidence]
+    ranks = [places.index(each) + 1 for each in wanted if each in places]
     return Score(number, question.kind, len(ranks) / len(question.evidence), 1 / min(ranks) if ranks else 0.0)

@@ -109,7 +109,7 @@ def test_what_the_model_has_before_it_is_not_found_again(sessions: InMemorySessi
     assert "[#1 user" not in ask(sessions, here, query='"boiler leaks"').text
 
 
-def test_a_fork_is_shown_as_one_of_its_conversation(sessions: InMemorySessions) -> None:
+def test_a_fork_is_not_found_but_can_be_read(sessions: InMemorySessions) -> None:
     parent = asyncio.run(sessions.load(SessionId("aa"))).transcript
     longer = parent.then(assistant("Ernesto is the plumber."), Trust.AGENT, NOW)
     header = Header(SessionId("ee"), NOW, origin=Origin.REVIEW, parent=SessionId("aa"), shared=3)
@@ -117,7 +117,8 @@ def test_a_fork_is_shown_as_one_of_its_conversation(sessions: InMemorySessions) 
     text = ask(sessions, query="Ernesto").text
     assert text.count("Call Ernesto Vidal.") == 1
     assert "\n\n" not in text
-    assert "Review ee of aa, begun 2026-03-05:" in text
+    assert "plumber" not in text
+    assert "Review ee of aa, begun 2026-03-05, 4 messages:" in ask(sessions, session="ee").text
 
 
 def test_it_reads_and_does_nothing_else(sessions: InMemorySessions) -> None:

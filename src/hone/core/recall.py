@@ -13,15 +13,16 @@ from hone.core.messages import Message, Role
 from hone.core.ports import Header
 from hone.core.regex import regex
 from hone.core.trust import Trust
+from hone.core.turn import Origin
 
 LIMIT = 10
 
 
 class Query(Struct, frozen=True):
     """`words` is a whole question, or words, "phrases" and prefix*. `since` and `until` bound when it was
-    said; `today` is what "last week" is counted from. Messages with a digest in `seen` are left out: whoever
-    asks has them before their eyes. `vector` is the meaning of the words, made by `embedder`, if there is
-    one."""
+    said; `today` is what "last week" is counted from. Messages with a digest in `seen` are left out, since
+    the asker has them at hand. So is what Hone says to itself, unless `asides` are asked for. `vector` is the
+    meaning of the words, made by `embedder`, if there is one."""
 
     words: str
     limit: int = LIMIT
@@ -29,6 +30,7 @@ class Query(Struct, frozen=True):
     until: datetime | None = None
     today: date | None = None
     seen: frozenset[str] = frozenset()
+    asides: bool = False
     embedder: str = ""
     vector: bytes = b""
 
@@ -46,7 +48,7 @@ class Passage(Struct, frozen=True):
 class Hit(Struct, frozen=True):
     """A passage with its neighbours in the session where it was first said. `tree` is the conversation that
     this session is, or is a branch or fork of. `left` tells that the session has gone on without this
-    message, for which notes stand by now."""
+    message, for which notes stand by now. `opening` are the user's first words in the session."""
 
     header: Header
     tree: SessionId
@@ -55,6 +57,12 @@ class Hit(Struct, frozen=True):
     after: Passage | None = None
     left: bool = False
     score: float = 0.0
+    opening: str = ""
+
+    @property
+    def title(self) -> str:
+        """What the session is called: by its title, or by the user's first words."""
+        return self.header.title or self.opening
 
 
 class SearchResult(Struct, frozen=True):
@@ -80,6 +88,21 @@ class Recall(Protocol):
     forks and earlier lines hold it."""
 
     async def search(self, query: Query) -> SearchResult: ...
+
+
+NOTES = "(Notes on the conversation so far; the messages they stand for were taken out.)"
+"""How the notes begin that take the place of older messages."""
+
+
+def is_aside(header: Header, passage: Passage) -> bool:
+    """Whether Hone speaks to itself: in a review or another fork, in notes, or in a question of its own."""
+    notes = passage.role is Role.ASSISTANT and passage.text.startswith(NOTES)
+    return header.origin is not Origin.USER or notes or is_own_question(passage)
+
+
+def is_own_question(passage: Passage) -> bool:
+    """Whether words under the user's name are Hone's: nobody else has the agent's label there."""
+    return passage.role is Role.USER and passage.trust is Trust.AGENT
 
 
 WIDTH, LEAD = 400, 100

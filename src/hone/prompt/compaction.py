@@ -11,10 +11,11 @@ from pathlib import Path
 from msgspec import Struct
 
 from hone.core.messages import Message, Role, ToolCall, assistant, user
+from hone.core.recall import NOTES
 from hone.core.transcript import Node, Transcript
 from hone.core.trust import Trust, lowest
 
-MARK = "(Notes on the conversation so far; the messages they stand for were taken out.)"
+MARK = NOTES
 GO_ON = "Continue from there."
 _WORDS = 160
 _LEAST = 4

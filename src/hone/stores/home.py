@@ -3,6 +3,7 @@ nothing to read either."""
 
 import os
 from collections.abc import Awaitable, Callable
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,15 +16,14 @@ from hone.core.ledger import Ledger
 from hone.core.loading import import_object
 from hone.core.outbox import Outbox
 from hone.core.ports import Sessions
-from hone.core.recall import Recall
+from hone.core.recall import Query, Recall, SearchResult
 from hone.core.skill import SkillCatalog
 from hone.files.atomic import make_folder
 from hone.stores.curator_runs import SqliteCuratorRuns
-from hone.stores.database import Database
+from hone.stores.database import Database, Store
 from hone.stores.jobs import SqliteJobs
 from hone.stores.ledger import SqliteLedger
 from hone.stores.outbox import SqliteOutbox
-from hone.stores.recall import SqliteRecall
 from hone.stores.skill_catalog import SqliteSkillCatalog
 from hone.stores.sqlite import SqliteSessions
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from hone.core.embedding import Vectors
 
 FILE = "hone.db"
+RECALL = "hone.stores.recall:SqliteRecall"
 VECTORS = "hone.stores.vectors:SqliteVectors"
 
 
@@ -55,6 +56,18 @@ class Stores(Struct, frozen=True):
         return self.open_vectors()
 
 
+class LateRecall(Store):
+    """Loads the search with the first question: most commands ask none."""
+
+    @cached_property
+    def _recall(self) -> Recall:
+        recall: Recall = import_object(RECALL)(self._database)
+        return recall
+
+    async def search(self, query: Query) -> SearchResult:
+        return await self._recall.search(query)
+
+
 def open_stores(home: Path) -> Stores:
     """Raise StoreError, or Corrupt if the file is no database. What cannot be read is never called empty."""
     path = home / FILE
@@ -73,7 +86,7 @@ def over(database: Database, closed: str = "") -> Stores:
         SqliteLedger(database),
         SqliteSkillCatalog(database),
         SqliteJobs(database),
-        SqliteRecall(database),
+        LateRecall(database),
         SqliteCuratorRuns(database),
         SqliteOutbox(database),
         lambda: import_object(VECTORS)(database),

@@ -20,9 +20,9 @@ MOST = 60
 YEARS = 6
 """How far back a month without a year may lie."""
 
-SHORTEST, LASTING, ENDING = 3, 5, 2
-"""Letters of a beginning that are looked for at least, of a word that may have other forms, and letters that
-a stem or a form may have changed."""
+LASTING, ENDING, FORMS = 5, 2, 6
+"""Letters of a word that may have other forms, letters that a form may have changed, and how many words are
+looked for by their forms."""
 
 QUOTED = regex(r'["“”„«»]([^"“”„«»]+)["“”„«»]')
 APOSTROPHE = regex(r"(?<=\w)['’](?:s|t|re|ve|ll|d|m)\b", re.IGNORECASE)
@@ -73,12 +73,13 @@ SEASON = regex(rf"\b(?:in|last|this|that|of|over|during) (?:the )?({'|'.join(SEA
 WORDS_OF_TIME = regex(r"(?:in|on|of|at|by|since|until|around|during|from|to)\s+$")
 
 Span = tuple[date, date]
+Kin = tuple[str, tuple[str, ...]]
 
 
 class ParsedQuestion(Struct, frozen=True):
     """`terms` are expressions for FTS5, any of which will do; `phrases` must all be there. `spans` are the
     times it speaks of, if any; `speaker` is who is meant to have said it. `beginnings` are those of words,
-    if nothing else is asked for. `kin` are terms that often stand for the others; they count for less."""
+    if nothing else is asked for. `kin` are terms with others that often stand for them and count for less."""
 
     terms: tuple[str, ...] = ()
     phrases: tuple[str, ...] = ()
@@ -86,7 +87,7 @@ class ParsedQuestion(Struct, frozen=True):
     spans: tuple[Span, ...] = ()
     speaker: Role | None = None
     beginnings: tuple[str, ...] = ()
-    kin: tuple[str, ...] = ()
+    kin: tuple[Kin, ...] = ()
 
     def fits(self, text: str) -> bool:
         """Whether a text has one of the beginnings, if they are all that is asked for."""
@@ -127,17 +128,22 @@ def stops() -> dict[str, frozenset[str]]:
     return {name: frozenset(words) for name, *words in (line.split() for line in lines)}
 
 
-def _forms(terms: Sequence[str]) -> tuple[str, ...]:
+def _forms(terms: Sequence[str]) -> tuple[Kin, ...]:
     """The beginnings of words: the index knows the endings of English ones only."""
     long = [term for term in terms if len(term) > LASTING and term.isalpha() and not LETTER.match(term)]
-    return tuple(f'"{term[: max(LASTING, len(term) - ENDING)]}"*' for term in long)[:MOST]
+    long = sorted(long, key=len, reverse=True)[:FORMS]
+    return tuple((f'"{term}"', (f'"{bare(term)[: max(LASTING, len(term) - ENDING)]}"*',)) for term in long)
 
 
-def _kin(terms: Sequence[str]) -> tuple[str, ...]:
+def _kin(terms: Sequence[str]) -> tuple[Kin, ...]:
     """Words that often stand for those asked for, as terms."""
     known = {stem(term) for term in terms}
-    found = dict.fromkeys(word for term in terms for word in kinship().get(stem(term), ()))
-    return tuple(f'"{word}"' for word in found if stem(word) not in known)[:MOST]
+    found = ((term, kinship().get(stem(term), ())) for term in terms[:MOST])
+    pairs = (
+        (f'"{term}"', tuple(f'"{word}"' for word in words if stem(word) not in known))
+        for term, words in found
+    )
+    return tuple((term, words) for term, words in pairs if words)
 
 
 @cache
@@ -198,11 +204,7 @@ def _pieces(text: str) -> list[str]:
 
 
 def _quoted(term: str) -> str:
-    """The index holds stems, so a beginning is looked for with a few letters less, and looked at again."""
-    if not term.endswith("*"):
-        return f'"{term}"'
-    first = term[:-1]
-    return f'"{first[: max(SHORTEST, len(first) - ENDING)]}"*'
+    return f'"{bare(term[:-1])}"*' if term.endswith("*") else f'"{term}"'
 
 
 def _phrase(text: str) -> str:

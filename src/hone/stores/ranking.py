@@ -1,59 +1,37 @@
-"""Rank the contents that may answer a question, in SQLite: by words, neighbors, time and speaker.
+"""Rank the contents that may answer a question, in SQLite: by words, by what is beside them and by time.
 
 The cost of a question is bounded: only messages with one of its rarest words are read, and the other words
 count only in those.
 """
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from heapq import nlargest
 from itertools import accumulate, islice
-from math import log
-from operator import itemgetter
 
 import apsw
 from msgspec import Struct
 
 from hone.core.recall import Query
+from hone.stores.context import settled, spread
 from hone.stores.question import EMPTY, ParsedQuestion, plain
+from hone.stores.terms import COMMON, EXTRA, LATEST, WordIndex
 from hone.stores.window import Window, bounds, days
 
-SCORED, EXTRA = 5_000, 2_000
-"""Messages that are gone through for one question, and for words that count for less."""
-KIN, SMALL, FEW = 0.6, 0.3, 2
-COMMON = 10_000
-"""Messages after which a term is no longer counted; alone it is looked for in the latest ones only."""
-CANDIDATES, SPREADING, TIMELY = 100, 40, 3_000
-"""Messages that are looked at more closely, whose neighbours are, and whose time is."""
-OFTEN = 1_000
-"""A phrase that stands in so many messages is looked for from the latest on."""
-NEAR, NEXT_BUT_ONE = 0.45, 0.3
-"""How much of a neighbour's score counts for a message."""
-LONG, FALL = 1_000, 0.3
-"""Bytes of a message from which on its score falls, and how much for each time it is e times as long."""
+SCORED = 5_000
+"""Messages that are gone through for one question."""
+LEADING, FOLLOWING = 12, 4
+"""Terms of a long question that messages are found by, the rarest, and those that also count in them."""
+KIN, SMALL, FEW = 0.8, 0.3, 2
+"""How much a word counts that often stands for another one, and a small one where there are few others."""
+POOL, TIMELY, CANDIDATES = 300, 3_000, 100
+"""Messages that pass a share on to those beside them, whose time is looked at, and that are given back."""
 
-COUNT = "SELECT count(*) FROM (SELECT 1 FROM passage_words WHERE passage_words MATCH ? LIMIT ?)"
-ALL = "SELECT rowid FROM passage_words WHERE passage_words MATCH ? LIMIT ?"
-BOUNDED = "SELECT rowid FROM passage_words WHERE passage_words MATCH ?{} ORDER BY rowid {} LIMIT ?"
-SIZE = "SELECT coalesce(max(id), 0) FROM contents"
-LENGTHS = "SELECT id, length(body) FROM contents WHERE id IN (SELECT value FROM json_each(?))"
-# Of each content the latest two nodes: those before, and those after.
-AROUND = """
-WITH best (content, node, parent) AS (
-    SELECT n.content, n.id, n.parent FROM json_each(?) JOIN nodes AS n
-    ON n.id IN (SELECT id FROM nodes WHERE content = value ORDER BY id DESC LIMIT 2)
-)
-SELECT best.content, p.content, pp.content FROM best
-JOIN nodes AS p ON p.id = best.parent LEFT JOIN nodes AS pp ON pp.id = p.parent
-UNION ALL
-SELECT best.content, c.content, cc.content FROM best
-JOIN nodes AS c ON c.id IN (SELECT id FROM nodes WHERE parent = best.node LIMIT 3)
-LEFT JOIN nodes AS cc ON cc.parent = c.id
-"""
+Values = dict[str, dict[int, float]]
+"""By term: what each message gets for it."""
 
 
 class Ranked(Struct, frozen=True):
-    """Contents with their scores, and what was looked for."""
+    """The best contents with their scores, and what was looked for."""
 
     scores: dict[int, float]
     tried: tuple[str, ...]
@@ -65,114 +43,25 @@ class Ranked(Struct, frozen=True):
 
 
 def rank(connection: apsw.Connection, question: ParsedQuestion, query: Query) -> Ranked:
-    index = Index(connection, bounds(query))
+    index = WordIndex(connection, bounds(query))
     times = days(question.spans)
     must = " AND ".join(question.phrases)
     holding = index.some(must) if must else []
-    terms = question.terms if holding or not must else (*question.terms, *_loose(question))
-    counts = index.counts(terms)
-    tried = (*question.phrases, *counts)
     if holding:
-        scores = dict.fromkeys(holding, 1.0)
-        index.add(scores, known(counts), within=must)
         # Whoever writes a phrase wants the messages that hold it, not those beside them.
-        return Ranked(_best(connection, scores, index.only, times), tried, question.dropped)
-    scores = _scored(index, question, known(counts)) or index.of(times)
-    best = _best(connection, scores, index.only, times)
-    if not best and index.only.spans:  # the rarest words were said at other times only
-        best = _best(connection, _latest(index, list(known(counts))), index.only, times)
-    return Ranked(_spread(connection, best), tried, question.dropped)
-
-
-class Index:
-    """What can be asked of the words, within the bounds of a query."""
-
-    def __init__(self, connection: apsw.Connection, only: Window) -> None:
-        self._connection = connection
-        self.only = only
-        self._size: int = connection.execute(SIZE).get
-
-    def counts(self, terms: Iterable[str]) -> dict[str, int]:
-        """In how many messages each stands, the rarest first; of common ones it is not known exactly."""
-        counts = {term: int(self._connection.execute(COUNT, (term, COMMON)).get) for term in terms}
-        return dict(sorted(counts.items(), key=itemgetter(1)))
-
-    def worth(self, count: int) -> float:
-        """A word tells the more, the rarer it is."""
-        return log(1 + (self._size + 0.5) / (count + 0.5))
-
-    def add(
-        self, scores: dict[int, float], counts: Mapping[str, int], weight: float = 1.0, within: str = ""
-    ) -> None:
-        """Whatever the bounds are: what is out of them goes later, when it is known what is best."""
-        for term, count in counts.items():
-            worth = weight * self.worth(count)
-            expression = f"({within}) AND {term}" if within else term
-            for (id,) in self._connection.execute(ALL, (expression, COMMON)):
-                scores[id] = scores.get(id, 0.0) + worth
-
-    def some(self, expression: str) -> list[int]:
-        """All, or the latest if there are many. To go through all is done faster from the first one on."""
-        found = self._bounded(expression, "ASC", OFTEN)
-        return found if len(found) < OFTEN else self.latest(expression)
-
-    def latest(self, expression: str) -> list[int]:
-        return self._bounded(expression, "DESC", CANDIDATES)
-
-    def _bounded(self, expression: str, order: str, limit: int) -> list[int]:
-        condition, values = self.only.condition(self._connection)
-        statement = BOUNDED.format(condition, order)
-        return [id for (id,) in self._connection.execute(statement, (expression, *values, limit))]
-
-    def of(self, times: Window) -> dict[int, float]:
-        """What was said then, if a time is all that is asked for."""
-        found = (self.only & times).latest(self._connection, CANDIDATES) if times.spans else ()
-        return dict.fromkeys(found, 1.0)
-
-
-def known(counts: Mapping[str, int]) -> dict[str, int]:
-    return {term: count for term, count in counts.items() if count}
-
-
-def _scored(index: Index, question: ParsedQuestion, counts: Mapping[str, int]) -> dict[int, float]:
-    """All messages with one of the rarest terms; the other terms count in those."""
-    scores: dict[int, float] = {}
-    lead = _affordable(counts, SCORED)
-    if counts and not lead:
-        lead = dict(islice(((term, count) for term, count in counts.items() if count < COMMON), 1))
-    index.add(scores, lead)
-    if lead:
-        index.add(
-            scores, {term: counts[term] for term in counts if term not in lead}, within=" OR ".join(lead)
-        )
-    else:
-        scores = _latest(index, list(counts))
-    if scores and len(question.terms) <= FEW:  # small words tell something where there is little else
-        small = index.counts(f'"{word}"' for word in question.dropped if len(word) > 1)
-        index.add(scores, _affordable(small, EXTRA), SMALL)
-    index.add(scores, _affordable(index.counts(question.kin), EXTRA), KIN)
-    return scores
-
-
-def _latest(index: Index, terms: Sequence[str]) -> dict[int, float]:
-    """Where all words are common: the latest messages with all of them, or else with one."""
-    scores: dict[int, float] = {}
-    for expression, fitting in ((" AND ".join(terms), len(terms)), *((term, 1) for term in terms)):
-        if expression and len(scores) < CANDIDATES:
-            for id in index.latest(expression):
-                scores.setdefault(id, fitting * index.worth(COMMON))
-    return scores
-
-
-def _best(
-    connection: apsw.Connection, scores: dict[int, float], only: Window, times: Window
-) -> dict[int, float]:
-    """Within the bounds: the first of all, and the first of those from the time that is asked for."""
-    looked = TIMELY if times.spans else CANDIDATES
-    order = only.sieve(connection, first(scores, len(scores) if only.spans else looked), looked)
-    timely = times.sieve(connection, order, CANDIDATES)
-    chosen = dict.fromkeys((*order[:CANDIDATES], *timely))
-    return _level(connection, {id: scores[id] for id in chosen})
+        scores = _added(index, holding, question.terms, must)
+        best = _pool(connection, scores, index.only, times, CANDIDATES)
+        return Ranked(settled(connection, best), (*question.phrases, *question.terms), question.dropped)
+    terms = question.terms if not must else (*question.terms, *_loose(question))
+    tried = (*question.phrases, *terms)
+    values = _valued(index, question, terms)
+    scores = _summed(values.values()) or _of(connection, index.only & times, bool(times.spans))
+    pool = _pool(connection, scores, index.only, times, POOL)
+    if not pool and index.only.spans:  # the rarest words were said at other times only
+        values = _latest(index, [term for term in terms if not is_beginning(term)])
+        pool = _pool(connection, _summed(values.values()), index.only, times, POOL)
+    whole = spread(connection, pool, values)
+    return Ranked(_cut(whole), tried, question.dropped)
 
 
 def first(scores: Mapping[int, float], count: int) -> list[int]:
@@ -180,33 +69,119 @@ def first(scores: Mapping[int, float], count: int) -> list[int]:
     return [id for _, id in nlargest(count, zip(scores.values(), scores, strict=True))]
 
 
+def _cut(scores: Mapping[int, float]) -> dict[int, float]:
+    return {id: scores[id] for id in first(scores, CANDIDATES)}
+
+
+def is_beginning(term: str) -> bool:
+    return term.endswith("*")
+
+
+def _valued(index: WordIndex, question: ParsedQuestion, terms: Iterable[str]) -> Values:
+    """All messages with one of the rarest terms; the other terms count in those."""
+    begun = {term: index.alike(plain(term)[:-1]) for term in terms if is_beginning(term)}
+    whole = [term for term in terms if not is_beginning(term)]
+    words = {word for _, words in question.kin for word in words if not is_beginning(word)}
+    # Small words tell something where there is little else.
+    small = [f'"{word}"' for word in question.dropped if len(word) > 1] if len(question.terms) <= FEW else []
+    counts = index.counts(whole, {*words, *small} - {*whole})
+    lead = _leading({term: counts[term] for term in counts if term in whole and counts[term]})
+    if not lead and not any(begun.values()) and any(counts[term] for term in whole):
+        return _latest(index, [term for term in whole if counts[term]])
+    values = {term: dict.fromkeys(ids, index.worth(len(ids))) for term, ids in begun.items() if ids}
+    following = [term for term in counts if term in whole and counts[term] and term not in lead][:FOLLOWING]
+    within = {term: f"({' OR '.join(lead)}) AND {term}" for term in following} if lead else {}
+    others = [*_affordable({term: counts[term] for term in counts if term in words}, EXTRA)]
+    little = [*_affordable({term: counts[term] for term in counts if term in small}, EXTRA)]
+    held = index.held([*lead, *within.values(), *others, *little])
+    for term in (*lead, *within):
+        values[term] = dict.fromkeys(held[within.get(term, term)], index.worth(counts[term]))
+    _stand_in(index, question, values, {word: held[word] for word in others}, counts)
+    for word in little if values else ():
+        values[f"small {word}"] = dict.fromkeys(held[word], SMALL * index.worth(counts[word]))
+    return values
+
+
+def _stand_in(
+    index: WordIndex,
+    question: ParsedQuestion,
+    values: Values,
+    held: Mapping[str, list[int]],
+    counts: Mapping[str, int],
+) -> None:
+    """A word that stands for another counts where that one is missing, and for less than it would."""
+    for term, words in question.kin:
+        most = index.worth(counts[term]) if counts.get(term) else index.worth(0)
+        gained: dict[int, float] = {}
+        for word in words:
+            ids = index.alike(plain(word)[:-1]) if is_beginning(word) else held.get(word, [])
+            worth = KIN * min(most, index.worth(counts.get(word, len(ids))))
+            for id in ids:
+                gained[id] = max(worth, gained.get(id, 0.0))
+        if gained:
+            values[term] = gained | values.get(term, {})
+
+
+def _leading(counts: Mapping[str, int]) -> list[str]:
+    """The rarest terms, as far as their messages can be gone through; at least one that is not common."""
+    affordable = _affordable(counts, SCORED)[:LEADING]
+    return affordable or list(islice((term for term, count in counts.items() if count < COMMON), 1))
+
+
+def _affordable(counts: Mapping[str, int], most: int) -> list[str]:
+    """The rarest ones, as long as all messages that hold one of them can be gone through."""
+    sums = zip(counts.items(), accumulate(counts.values()), strict=True)
+    return [term for (term, count), rows in sums if count and rows <= most]
+
+
+def _latest(index: WordIndex, terms: list[str]) -> Values:
+    """Where all words are common: the latest messages with all of them, or else with one."""
+    worth, together = index.worth(COMMON), " AND ".join(terms)
+    found = index.newest([together])[together] if terms else []
+    values = {term: dict.fromkeys(found, worth) for term in terms}
+    if len(found) < LATEST and len(terms) > 1:
+        for term, ids in index.newest(terms).items():
+            values[term] |= dict.fromkeys(ids, worth)
+    return values
+
+
+def _added(index: WordIndex, holding: list[int], terms: Iterable[str], must: str) -> dict[int, float]:
+    """What holds the phrases; each other word that stands there, too, counts."""
+    values: Values = {"": dict.fromkeys(holding, 1.0)}
+    whole = [term for term in terms if not is_beginning(term)]
+    counts = index.counts(whole)
+    within = {term: f"({must}) AND {term}" for term in counts if counts[term]}
+    held = index.held(within.values())
+    among = frozenset(holding)
+    for term, expression in within.items():
+        values[term] = {id: index.worth(counts[term]) for id in held[expression] if id in among}
+    return _summed(values.values())
+
+
+def _summed(values: Iterable[Mapping[int, float]]) -> dict[int, float]:
+    scores: dict[int, float] = {}
+    for each in values:
+        for id, value in each.items():
+            scores[id] = scores.get(id, 0.0) + value
+    return scores
+
+
+def _of(connection: apsw.Connection, window: Window, wanted: bool) -> dict[int, float]:
+    """What was said then, if a time is all that is asked for."""
+    return dict.fromkeys(window.latest(connection, CANDIDATES), 1.0) if wanted else {}
+
+
+def _pool(
+    connection: apsw.Connection, scores: dict[int, float], only: Window, times: Window, count: int
+) -> dict[int, float]:
+    """Within the bounds: the first of all, and the first of those from the time that is asked for."""
+    looked = TIMELY if times.spans else count
+    order = only.sieve(connection, first(scores, len(scores) if only.spans else looked), looked)
+    timely = times.sieve(connection, order, CANDIDATES) if times.spans else ()
+    return {id: scores[id] for id in dict.fromkeys((*order[:count], *timely))}
+
+
 def _loose(question: ParsedQuestion) -> list[str]:
     """The words of phrases that stand nowhere."""
     loose = [word for phrase in question.phrases for word in plain(phrase).split()]
     return [f'"{word}"' for word in loose if word not in EMPTY] or [f'"{word}"' for word in loose]
-
-
-def _affordable(counts: Mapping[str, int], most: int) -> dict[str, int]:
-    """The rarest ones, as long as all messages that hold one of them can be gone through."""
-    sums = zip(counts.items(), accumulate(counts.values()), strict=True)
-    return {term: count for (term, count), rows in sums if count and rows <= most}
-
-
-def _level(connection: apsw.Connection, scores: dict[int, float]) -> dict[int, float]:
-    """Long messages hold more words, so that a word in them tells less."""
-    lengths = connection.execute(LENGTHS, (json.dumps(list(scores)),))
-    return {id: scores[id] / (1 + FALL * log(max(1, length / LONG))) for id, length in lengths}
-
-
-def _spread(connection: apsw.Connection, scores: dict[int, float]) -> dict[int, float]:
-    """A message counts for more if those beside it fit, too, and may be found by them alone."""
-    spread = dict(scores)
-    best = first(scores, SPREADING)
-    shares: dict[tuple[int, int], float] = {}
-    for content, near, far in connection.execute(AROUND, (json.dumps(best),)):
-        for neighbour, weight in ((far, NEXT_BUT_ONE), (near, NEAR)):
-            if neighbour is not None and neighbour != content:
-                shares[content, neighbour] = max(weight, shares.get((content, neighbour), 0.0))
-    for (content, neighbour), weight in shares.items():
-        spread[neighbour] = spread.get(neighbour, 0.0) + weight * scores[content]
-    return spread

@@ -5,6 +5,7 @@ that a million are read in a moment. A deleted content takes its row along, whic
 looks at all codes; where it is not installed, only the latest are looked at.
 """
 
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from heapq import nsmallest
 from importlib import import_module
@@ -43,7 +44,8 @@ SIGNS = bytes(b"01"[0 < value < 128] for value in range(256))
 
 
 class Codes(Struct, frozen=True):
-    """Content numbers in 8 bytes each, and their codes one after another, in the same order."""
+    """Content numbers in 8 bytes each, and their codes in the same order: the first words of all codes, then
+    the second ones. Such columns add up fast."""
 
     contents: bytes
     codes: bytes
@@ -81,7 +83,15 @@ def _read_vectors(connection: apsw.Connection, embedder: int, block: int) -> Cod
     rows: list[Any] = connection.execute(VECTORS, (embedder, *_bounds(block))).fetchall()
     alike = [(content, vector) for content, vector in rows if len(vector) == len(rows[0][1])]
     numbers = b"".join(content.to_bytes(WORD, "little") for content, _ in alike)
-    return Codes(numbers, b"".join(encode(vector) for _, vector in alike))
+    return Codes(numbers, _turn(b"".join(encode(vector) for _, vector in alike), len(alike)))
+
+
+def _turn(data: bytes, rows: int) -> bytes:
+    """Turn rows of words into columns; `rows` is how many there are."""
+    words = array("Q", data)
+    return b"".join(
+        words[at :: len(words) // rows].tobytes() for at in range(len(words) // rows if rows else 0)
+    )
 
 
 def are_sound(connection: apsw.Connection) -> bool:
@@ -163,8 +173,8 @@ def _read_codes(connection: apsw.Connection, embedder: int, block: int, state: o
 
 
 def _prepare_plain(codes: Codes) -> tuple[Sequence[int], Sequence[int]]:
-    size, data = codes.size, codes.codes
-    numbers = memoryview(codes.contents).cast("q")
+    numbers, size = memoryview(codes.contents).cast("q"), codes.size
+    data = _turn(codes.codes, size // WORD)
     return numbers, [int.from_bytes(data[at : at + size], "big") for at in range(0, len(data), size)]
 
 
@@ -179,10 +189,9 @@ def _nearest_plain(blocks: Iterable[Any], code: bytes, count: int) -> list[int]:
 
 
 def _prepare_fast(codes: Codes) -> tuple[Any, Any]:
-    """Put the first words of all codes beside each other, then the second ones: such columns add up fast."""
     numpy = import_module("numpy")
-    words = numpy.frombuffer(codes.codes, numpy.uint64).reshape(-1, codes.size // WORD)
-    return numpy.frombuffer(codes.contents, numpy.int64), numpy.ascontiguousarray(words.T)
+    words = numpy.frombuffer(codes.codes, numpy.uint64).reshape(codes.size // WORD, -1)
+    return numpy.frombuffer(codes.contents, numpy.int64), words
 
 
 def _nearest_fast(blocks: Sequence[Any], code: bytes, count: int) -> list[int]:

@@ -15,7 +15,8 @@ CREATE TABLE vectors (
 CREATE INDEX vectors_embedder ON vectors (embedder, content);
 
 -- The signs of the vectors of 4,096 content numbers in a row, for a look at all of them. `contents` are their numbers in
--- 8 bytes each. `stamp` is another one whenever a row is written, so that a copy in memory is known to be old.
+-- 8 bytes each; `codes` are first the first 64 signs of all of them, then the second. `stamp` is another one whenever a
+-- row is written, so that a copy in memory is known to be old.
 CREATE TABLE vector_codes (
     block INTEGER PRIMARY KEY,
     embedder INTEGER NOT NULL,

@@ -1,0 +1,151 @@
+"""Let the messages of one conversation help each other: those beside a message, and the words around it.
+
+A message that answers often repeats nothing of what was asked: its neighbors do. A conversation that speaks
+of all that is asked for is a better place than one that shares a single word with the question.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from heapq import nlargest
+from math import log
+from typing import Any
+
+import apsw
+
+NEAR, NEXT_BUT_ONE = 0.45, 0.3
+"""How much of a neighbor's score counts for a message."""
+AROUND_IT = 0.1
+"""How much a word counts that stands in the same conversation, but not in the message."""
+PLACES = 3
+"""A message in more places than this gets nothing from its neighbors: "go on" is said everywhere."""
+SPREADING = 40
+"""Messages that pass a share on to neighbors that hold none of the words."""
+LOOKED, LONG, FALL = 100, 1_000, 0.3
+"""Messages whose length is looked at, bytes from which on a score falls, and how much for each time it is e
+times as long."""
+
+STANDING = f"""
+SELECT n.content, n.chain, n.depth FROM json_each(?) CROSS JOIN nodes AS n
+ON n.id IN (SELECT id FROM nodes WHERE content = value ORDER BY id DESC LIMIT {PLACES + 1})
+"""
+LENGTHS = """
+SELECT id, length(body) FROM contents WHERE id IN (SELECT value FROM json_each(?)) AND length(body) > ?
+"""
+# Of each content the latest two nodes: those before, and those after.
+BESIDE = """
+WITH best (content, node, parent, chain) AS (
+    SELECT n.content, n.id, n.parent, n.chain FROM json_each(?) CROSS JOIN nodes AS n
+    ON n.id IN (SELECT id FROM nodes WHERE content = value ORDER BY id DESC LIMIT 2)
+)
+SELECT best.content, best.chain, p.content, pp.content FROM best
+JOIN nodes AS p ON p.id = best.parent LEFT JOIN nodes AS pp ON pp.id = p.parent
+UNION ALL
+SELECT best.content, best.chain, c.content, cc.content FROM best
+JOIN nodes AS c ON c.id IN (SELECT id FROM nodes WHERE parent = best.node LIMIT 3)
+LEFT JOIN nodes AS cc ON cc.parent = c.id
+"""
+FREQUENT = f"""
+SELECT value FROM json_each(?)
+WHERE (SELECT count(*) FROM (SELECT 1 FROM nodes WHERE content = value LIMIT {PLACES + 1})) > {PLACES}
+"""
+
+Standing = dict[int, list[tuple[int, int]]]
+"""By content: the chain and the number of each of its latest places."""
+Cover = dict[int, dict[str, float]]
+"""By chain: the words that are asked for and stand there, with the most that a message gets for each."""
+Values = Mapping[str, Mapping[int, float]]
+
+
+def settled(connection: apsw.Connection, scores: Mapping[int, float]) -> dict[int, float]:
+    """Long messages hold more words, so that a word in them tells less."""
+    rows: list[Any] = connection.execute(LENGTHS, (json.dumps(list(scores)), LONG)).fetchall()
+    long: dict[int, int] = dict(rows)
+    return {
+        id: score / (1 + FALL * log(long[id] / LONG)) if id in long else score for id, score in scores.items()
+    }
+
+
+def spread(connection: apsw.Connection, pool: Mapping[int, float], values: Values) -> dict[int, float]:
+    """A message counts for more if those beside it fit, too, and may be found by them alone."""
+    best = nlargest(LOOKED, pool, key=pool.__getitem__)
+    own = dict(pool) | settled(connection, {id: pool[id] for id in best})
+    standing = _standing(connection, own)
+    cover = _cover(standing, values)
+    around = {chain: AROUND_IT * sum(words.values()) for chain, words in cover.items()}
+    said = {place: id for id in sorted(own, key=own.__getitem__) for place in standing.get(id, ())}
+    terms = [(term, of) for term, of in values.items() if of]
+    whole = dict(own)
+    for id, places in standing.items():
+        if len(places) <= PLACES:
+            held = [term for term, of in terms if id in of]
+            whole[id] += max(
+                _beside(place, id, said, own)
+                + around.get(place[0], 0.0)
+                - AROUND_IT * sum(cover[place[0]][term] for term in held)
+                for place in places
+            )
+    return whole | _found_beside(connection, own, around)
+
+
+def _standing(connection: apsw.Connection, own: Mapping[int, float]) -> Standing:
+    found: Standing = {id: [] for id in own}
+    rows: list[Any] = connection.execute(STANDING, (json.dumps(list(own)),)).fetchall()
+    for content, chain, depth in rows:
+        found[content].append((chain, depth))
+    return {id: places for id, places in found.items() if places}
+
+
+def _cover(standing: Standing, values: Values) -> Cover:
+    cover: Cover = defaultdict(dict)
+    for term, of in values.items():
+        for id in of.keys() & standing.keys():
+            value = of[id]
+            for chain, _ in standing[id]:
+                words = cover[chain]
+                if value > words.get(term, 0.0):
+                    words[term] = value
+    return cover
+
+
+def _beside(
+    place: tuple[int, int], id: int, said: Mapping[tuple[int, int], int], own: Mapping[int, float]
+) -> float:
+    chain, depth = place
+    gain = 0.0
+    for away, weight in ((-2, NEXT_BUT_ONE), (-1, NEAR), (1, NEAR), (2, NEXT_BUT_ONE)):
+        neighbor = said.get((chain, depth + away))
+        if neighbor is not None and neighbor != id:
+            gain += weight * own[neighbor]
+    return gain
+
+
+def _found_beside(
+    connection: apsw.Connection, own: Mapping[int, float], around: Mapping[int, float]
+) -> dict[int, float]:
+    """Neighbors of the best that hold none of the words."""
+    best = nlargest(SPREADING, own, key=lambda id: (own[id], id))
+    shares = {
+        (content, chain, neighbor): weight
+        for content, chain, neighbor, weight in _neighbors(connection, best)
+        if neighbor not in own
+    }
+    receiving = json.dumps(list({neighbor for _, _, neighbor in shares}))
+    frequent = {id for (id,) in connection.execute(FREQUENT, (receiving,))}
+    gained: dict[tuple[int, int], float] = defaultdict(float)
+    for (content, chain, neighbor), weight in shares.items():
+        if neighbor not in frequent:
+            gained[neighbor, chain] += weight * own[content]
+    found: dict[int, float] = {}
+    for (neighbor, chain), gain in gained.items():
+        found[neighbor] = max(gain + around.get(chain, 0.0), found.get(neighbor, 0.0))
+    return found
+
+
+def _neighbors(connection: apsw.Connection, best: Sequence[int]) -> Iterator[tuple[int, int, int, float]]:
+    """The nearest last, so that it counts where a message is a neighbor twice."""
+    rows: list[Any] = connection.execute(BESIDE, (json.dumps(best),)).fetchall()
+    for place, weight in ((3, NEXT_BUT_ONE), (2, NEAR)):
+        for row in rows:
+            if row[place] is not None and row[place] != row[0]:
+                yield row[0], row[1], row[place], weight
