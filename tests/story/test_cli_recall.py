@@ -98,6 +98,20 @@ async def test_search_by_meaning_is_offered_once_by_setup_and_doctor(home: Path,
     assert "by meaning" not in again.out
 
 
+async def test_a_deep_look_says_why_an_embedder_cannot_be_used_and_counts_vectors(home: Path) -> None:
+    async with FakeProvider(echo) as stage:
+        with EmbeddingServer() as server:
+            env = environment(home, stage)
+            (home / "hone.toml").write_text(f'[providers.near]\nurl = "{server.url}"\n{AFAR}')
+            assert (await hone("run", "-q", "hi", env=env)).code == 0
+            assert (await hone("recall", "use", "near/letters", env=env)).code == 0
+            well = await hone("doctor", "--deep", env=env)
+            (home / "hone.toml").write_text(f'{AFAR}[recall]\nembedder = "{NAME}"\n')
+            ill = await hone("doctor", "--deep", env=env)
+    assert "of 2 messages have a vector" in well.out
+    assert f"✗ search: {NAME} would send the text of your conversations to embeddings.example" in ill.out
+
+
 async def test_an_embedding_model_is_listed_and_fetched_only_after_a_yes(home: Path, tmp_path: Path) -> None:
     env = environment(home, PATH=f"{tmp_path}{os.pathsep}/usr/bin:/bin")
     listed = await hone("models", "list", env=env)

@@ -111,7 +111,7 @@ def add(options: Options, name: str, yes: bool) -> int:
 @click.argument("name")
 @click.pass_obj
 def remove(options: Options, name: str) -> int:
-    """Remove the model NAME; the engine goes with the last one that needs it."""
+    """Remove the model NAME; the engine goes with the last chat model."""
     embedding, cache = _embedding_cache(options), _cache(options)
     weights: Weights | EmbeddingWeights
     if name in embedding.known:
