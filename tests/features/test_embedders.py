@@ -429,6 +429,23 @@ async def test_names_that_cannot_be_used_are_told_with_what_to_do(name: str, tol
         await open_embedder(Settings(recall=RecallSettings(name)), home, ManualClock(), {})
 
 
+async def test_without_the_extra_its_name_is_told_and_nothing_is_loaded(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, weights in KNOWN.items():
+        for each in weights.files:
+            place = EmbeddingCache(home / "models").place(weights, each)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            with place.open("wb") as file:
+                file.truncate(each.size)
+        settings = Settings(recall=RecallSettings(f"local/{name}"))
+        monkeypatch.setattr("hone.models.weights.EXTRA", ("msgspec", "no_such_package"))
+        with pytest.raises(SettingsError, match=r"pip install 'hone-agent\[embeddings\]'"):
+            await open_embedder(settings, home, ManualClock(), {})
+        monkeypatch.undo()
+        assert (await open_embedder(settings, home, ManualClock(), {})) is not None
+
+
 async def test_a_question_gets_its_turn_between_the_batches_of_a_long_list(tmp_path: Path) -> None:
     cache = tiny(tmp_path)
     cache.add(cache.find("tiny"))

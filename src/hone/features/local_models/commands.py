@@ -14,7 +14,7 @@ from hone.cli.output import echo, echo_json
 from hone.core.visible import visible
 from hone.features.local_models.local import PROVIDER
 from hone.features.local_models.weights import ModelCache, Weights
-from hone.models.weights import EmbeddingCache, EmbeddingWeights, megabytes, require_room
+from hone.models.weights import EmbeddingCache, EmbeddingWeights, find_lacking, megabytes, require_room
 from hone.models.wrappers import FREE
 from hone.runtime.offers import ModelOffer
 from hone.settings import home_folder
@@ -146,6 +146,8 @@ def _add_embedding(cache: EmbeddingCache, weights: EmbeddingWeights, *, yes: boo
         click.echo(f"Fetching {weights.title} …", err=True)
         cache.add(weights)
     click.echo(f"{weights.title} is here. Search by meaning with: hone recall use local/{weights.name}")
+    if lacking := find_lacking():
+        click.echo(lacking)
     return 0
 
 
