@@ -273,17 +273,39 @@ async def test_an_endpoint_that_is_busy_is_asked_again(home: Path) -> None:
     assert len(server.requests) == 3
 
 
-async def test_texts_that_are_too_long_for_the_model_are_cut_in_half(home: Path) -> None:
-    def short(asked: dict[str, Any]) -> Any:
-        if max(map(len, asked["input"])) <= 500:
-            return None
-        return 400, {}, {"error": {"message": "the input exceeds the maximum context length of 512 tokens"}}
+REFUSALS = (
+    (400, "This model's maximum context length is 512 tokens."),
+    (413, "`inputs` must have less than 512 tokens. Given: 900"),
+    (500, "input is too large to process. increase the physical batch size"),
+)
 
+
+@pytest.mark.parametrize(("status", "told"), REFUSALS)
+async def test_a_text_that_is_too_long_for_the_model_is_cut_and_the_others_are_not(
+    status: int, told: str, home: Path
+) -> None:
+    def short(asked: dict[str, Any]) -> Any:
+        longest = max(map(len, asked["input"]))
+        return None if longest <= 900 else (status, {}, {"error": {"message": told}})
+
+    texts = ["b" * 800, "a" * 9_000, "c"]
     with EmbeddingServer(short) as server:
         async with opened(named(server), home) as embedder:
-            vectors = await embedder.embed(["a" * 9_000, "b"], "passage")
-    assert list(vectors) == [pack(count("a")), pack(count("b"))]
-    assert [len(asked["input"][0]) for asked in server.requests] == [1_600, 800, 400]
+            vectors = await embedder.embed(texts, "passage")
+    assert list(vectors) == [pack(count(text)) for text in texts]
+    sent = [[len(text) for text in asked["input"]] for asked in server.requests]
+    assert sent == [[800, 1_600, 1], [800], [1_600, 1], [1_600], [800], [1]]
+
+
+async def test_a_server_that_takes_few_texts_gets_few(home: Path) -> None:
+    def few(asked: dict[str, Any]) -> Any:
+        told = f"batch size {len(asked['input'])} > maximum allowed batch size 8"
+        return None if len(asked["input"]) <= 8 else (422, {}, {"error": {"message": told}})
+
+    with EmbeddingServer(few) as server:
+        async with opened(named(server), home) as embedder:
+            vectors = await embedder.embed([f"{'x' * number}y" for number in range(30)], "passage")
+    assert list(vectors) == [pack(count(f"{'x' * number}y")) for number in range(30)]
 
 
 VECTOR = {"object": "embedding", "index": 0, "embedding": [1.0, 2.0]}
@@ -405,6 +427,23 @@ async def test_without_an_agreement_no_embedder_is_opened(home: Path) -> None:
 async def test_names_that_cannot_be_used_are_told_with_what_to_do(name: str, told: str, home: Path) -> None:
     with pytest.raises(SettingsError, match=told):
         await open_embedder(Settings(recall=RecallSettings(name)), home, ManualClock(), {})
+
+
+async def test_without_the_extra_its_name_is_told_and_nothing_is_loaded(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, weights in KNOWN.items():
+        for each in weights.files:
+            place = EmbeddingCache(home / "models").place(weights, each)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            with place.open("wb") as file:
+                file.truncate(each.size)
+        settings = Settings(recall=RecallSettings(f"local/{name}"))
+        monkeypatch.setattr("hone.models.weights.EXTRA", ("msgspec", "no_such_package"))
+        with pytest.raises(SettingsError, match=r"pip install 'hone-agent\[embeddings\]'"):
+            await open_embedder(settings, home, ManualClock(), {})
+        monkeypatch.undo()
+        assert (await open_embedder(settings, home, ManualClock(), {})) is not None
 
 
 async def test_a_question_gets_its_turn_between_the_batches_of_a_long_list(tmp_path: Path) -> None:

@@ -1,13 +1,15 @@
 """H2, H3: only calls that really succeeded, each with its own result, and the template that fits."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from pathlib import Path
 from random import Random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hone.core.clock import ManualClock
 from hone.core.ids import SessionId
 from hone.core.messages import Message, Role, ToolCall, ToolResult, assistant, user
 from hone.core.permit import Effect
@@ -16,9 +18,13 @@ from hone.core.tool import ToolKind, ToolSpec
 from hone.core.transcript import Node, Transcript
 from hone.core.trust import Trust
 from hone.core.value import replace
+from hone.features.templates.seeding import Seeding
 from hone.features.templates.selection import LONGEST, MOST, choose, extract, happened, usable
+from hone.features.templates.store import AUTO, Templates
 from hone.features.templates.values import Example, Template, WorkKind
 from hone.knowledge.skills.similar import words
+from hone.tools.define import tool
+from tests.doubles.meanings import Told
 from tests.given import NOON, trusts
 
 KEY = "sk-ant-api03-" + "aB3dE5fG7hJ9" * 7
@@ -224,6 +230,45 @@ def test_auto_takes(name: str) -> None:
     choice = choose(templates, words("Write the release notes into a file"), words)
     assert choice is not None
     assert (choice.template.name, why in choice.why) == (wanted, True), choice.why
+
+
+def test_meaning_counts_where_words_do_not_match_and_never_against_a_measurement() -> None:
+    one, other = template("a", description="Find cheap flights"), template("b", description="Rename photos")
+    task = words("An inexpensive plane ticket")
+    assert chosen([one, other], task, {"b": 0.1}) == "a", "too far: the first by name"
+    assert chosen([one, other], task, {"b": 0.25}) == "b"
+    assert chosen([one, template("ticket")], task, {"a": 0.25}) == "a", "more than one word"
+    assert chosen([one, template("c", tags=("ticket",))], task, {"a": 0.25}) == "c", "less than a tag"
+    assert chosen([one, template("c", effect=0.1)], task, {"a": 1.0}) == "c"
+    assert chosen([template("a", effect=-0.1), other], task, {"a": 1.0}) == "b"
+
+
+def chosen(templates: list[Template], task: Collection[str], near: Mapping[str, float]) -> str:
+    choice = choose(templates, task, words, near)
+    assert choice is not None
+    return choice.template.name
+
+
+@tool(effects=[Effect.READ])
+async def read_file() -> str:
+    """Read a file."""
+    return ""
+
+
+async def test_a_template_is_chosen_by_what_its_description_means(tmp_path: Path) -> None:
+    """The task has no word of the template's; without vectors the first by name is taken."""
+    store, task = Templates(tmp_path), "Where can I get an inexpensive plane ticket to Portugal?"
+    for name, about in (
+        ("a-photos", "Rename the photos"),
+        ("flights", "Find the cheapest flights to Lisbon"),
+    ):
+        await store.add(template(name, description=about))
+    taken = []
+    for meanings in (None, Told(()), Told((task, "Find the cheapest flights to Lisbon"))):
+        seeding = Seeding(store, AUTO, ManualClock(), meanings)
+        _, line = await seeding.begin(task, Transcript("r"), {"read_file": read_file})
+        taken.append(line.split()[3])
+    assert taken == ["a-photos:", "a-photos:", "flights:"]
 
 
 def test_where_there_is_none_nothing_is_chosen_and_tools_that_are_missing_show_nothing() -> None:

@@ -5,14 +5,13 @@ import json
 import os
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from hashlib import sha256
 from itertools import combinations
 from pathlib import Path
 
 import pytest
 
 from hone.core.clock import ManualClock
-from hone.core.embedding import Purpose, pack
+from hone.core.embedding import Purpose
 from hone.core.ledger import MEMORY, Entry
 from hone.features.recall.local import open_local
 from hone.knowledge.journal import Add
@@ -22,6 +21,7 @@ from hone.knowledge.resemblance import is_opposite, is_same_subject
 from hone.stores.database import Database
 from hone.stores.ledger import SqliteLedger
 from tests.conftest import Figures
+from tests.doubles.meanings import Told
 from tests.knowledge.lessons import Lessons, is_active, waits
 
 SAME = (
@@ -48,22 +48,6 @@ OPPOSITE = (
     ("We deploy on Fridays.", "We never deploy on Fridays."),
     ("Keep the answers short.", "Give the user detailed answers."),
 )
-
-
-class Told:
-    """Vectors by a list of texts that mean the same; every other text means something else."""
-
-    def __init__(self, *same: Sequence[str]) -> None:
-        self._same = {text: f"{number}" for number, group in enumerate(same) for text in group}
-        self.asked: list[str] = []
-
-    async def vectors(self, texts: Sequence[str], purpose: Purpose = "passage") -> Sequence[bytes]:
-        self.asked += texts
-        return [pack([each - 127.5 for each in _bytes(self._same.get(text, text))]) for text in texts]
-
-
-def _bytes(text: str) -> bytes:
-    return b"".join(sha256(f"{number} {text}".encode()).digest() for number in range(4))
 
 
 class Silent:

@@ -1,8 +1,10 @@
 """`hone recall use` and `status`: where text goes is said and asked before the first byte of it leaves."""
 
+import json
 import os
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,11 +16,13 @@ from hone.models.fake_provider import FakeProvider
 from hone.models.scripted import echo
 from hone.settings import read
 from tests.cli.driving import ENTER, environment, hone, terminal
-from tests.doubles.embeddings import EmbeddingServer
+from tests.doubles.embeddings import Answer, EmbeddingServer
+from tests.provider import Call, Provider, Say
 
 AFAR = '[providers.afar]\nurl = "http://embeddings.example/v1"\nformat = "openai"\n'
 """A provider elsewhere. Requests to it come to the server of the test, which is their proxy."""
 NAME = "afar/letters"
+LESSONS = ("Deploys happen on Fridays.", "Releases go live at the end of the working week.")
 
 
 def written(home: Path) -> dict[str, object]:
@@ -96,6 +100,48 @@ async def test_search_by_meaning_is_offered_once_by_setup_and_doctor(home: Path,
     assert "✓ search: by words; to search by meaning, too: hone models add minilm" in off.out
     assert "✓ search: by words and, with ollama/some, by meaning" in on.out
     assert "by meaning" not in again.out
+
+
+async def test_a_deep_look_says_why_an_embedder_cannot_be_used_and_counts_vectors(home: Path) -> None:
+    async with FakeProvider(echo) as stage:
+        with EmbeddingServer() as server:
+            env = environment(home, stage)
+            (home / "hone.toml").write_text(f'[providers.near]\nurl = "{server.url}"\n{AFAR}')
+            assert (await hone("run", "-q", "hi", env=env)).code == 0
+            assert (await hone("recall", "use", "near/letters", env=env)).code == 0
+            well = await hone("doctor", "--deep", env=env)
+            (home / "hone.toml").write_text(f'{AFAR}[recall]\nembedder = "{NAME}"\n')
+            ill = await hone("doctor", "--deep", env=env)
+    assert "of 2 messages have a vector" in well.out
+    assert f"✗ search: {NAME} would send the text of your conversations to embeddings.example" in ill.out
+
+
+def alike(asked: dict[str, Any]) -> Answer:
+    """Say that the two lessons mean the same, and nothing else does."""
+    numbers = [[0] if text in LESSONS else list(text.encode()) for text in asked["input"]]
+    vectors = [[float(sum(each) % prime) for prime in (7, 11, 13, 17, 19, 23)] for each in numbers]
+    rows = [{"index": at, "embedding": [1.0, *each]} for at, each in enumerate(vectors)]
+    return 200, {}, {"data": rows}
+
+
+async def test_a_lesson_that_is_known_in_other_words_is_shown_to_the_agent(
+    home: Path, tmp_path: Path
+) -> None:
+    def add(id: str, text: str) -> Say:
+        return Say("", [Call.of(id, "memory", action="add", target="memory", text=text, evidence=["#1"])])
+
+    first, second = LESSONS
+    with Provider(add("a", first), Say("Noted."), add("b", second), Say("Known.")) as stage:
+        chat = {"OPENAI_BASE_URL": f"{stage.url}/v1", "OPENAI_API_KEY": "k", "HONE_MODEL": "openai/scripted"}
+        env = environment(home, **chat)
+        with EmbeddingServer(alike) as server:
+            (home / "hone.toml").write_text(f'[providers.near]\nurl = "{server.url}"\n')
+            assert (await hone("recall", "use", "near/letters", env=env)).code == 0
+            for lesson in LESSONS:
+                assert (await hone("run", "-q", lesson, env=env, folder=tmp_path)).code == 0
+    told = json.loads(stage.bodies[-1])["messages"][-1]["content"]
+    assert "these entries are alike" in told
+    assert f"- {first}" in told
 
 
 async def test_an_embedding_model_is_listed_and_fetched_only_after_a_yes(home: Path, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""D2, F3: with an embedder, what was said is found by its meaning; erased text leaves no vector behind."""
+"""F2, F3: with an embedder, what was said is found by its meaning; erased text leaves no vector behind."""
 
 from pathlib import Path
 from typing import Any

@@ -56,6 +56,19 @@ class Nearness:
         return [entry for _, entry in near[:MOST]]
 
 
+async def rate(meanings: Meanings, question: str, texts: Sequence[str]) -> list[float]:
+    """Return how near each text is to a question, on the same scale; nothing if nobody can tell."""
+    if not texts or not _is_read(question):
+        return []
+    asked = await meanings.vectors([question], "question")
+    vectors = await meanings.vectors([*UNRELATED, *texts]) if asked else ()
+    if len(vectors) != len(UNRELATED) + len(texts):
+        return []
+    found = [similarity(asked[0], each) for each in vectors]
+    zero = sum(found[: len(UNRELATED)]) / len(UNRELATED)
+    return [scale(each, zero) for each in found[len(UNRELATED) :]]
+
+
 def find_zero(vectors: Sequence[bytes]) -> float:
     """Return how alike unrelated texts are on average."""
     found = [similarity(one, other) for one, other in combinations(vectors, 2)]

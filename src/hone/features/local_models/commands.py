@@ -14,7 +14,7 @@ from hone.cli.output import echo, echo_json
 from hone.core.visible import visible
 from hone.features.local_models.local import PROVIDER
 from hone.features.local_models.weights import ModelCache, Weights
-from hone.models.weights import EmbeddingCache, EmbeddingWeights, megabytes, require_room
+from hone.models.weights import EmbeddingCache, EmbeddingWeights, find_lacking, megabytes, require_room
 from hone.models.wrappers import FREE
 from hone.runtime.offers import ModelOffer
 from hone.settings import home_folder
@@ -111,7 +111,7 @@ def add(options: Options, name: str, yes: bool) -> int:
 @click.argument("name")
 @click.pass_obj
 def remove(options: Options, name: str) -> int:
-    """Remove the model NAME; the engine goes with the last one that needs it."""
+    """Remove the model NAME; the engine goes with the last chat model."""
     embedding, cache = _embedding_cache(options), _cache(options)
     weights: Weights | EmbeddingWeights
     if name in embedding.known:
@@ -146,6 +146,8 @@ def _add_embedding(cache: EmbeddingCache, weights: EmbeddingWeights, *, yes: boo
         click.echo(f"Fetching {weights.title} …", err=True)
         cache.add(weights)
     click.echo(f"{weights.title} is here. Search by meaning with: hone recall use local/{weights.name}")
+    if lacking := find_lacking():
+        click.echo(lacking)
     return 0
 
 

@@ -1,5 +1,6 @@
 """Embed text at an endpoint that speaks OpenAI's `/v1/embeddings`: Ollama, vLLM, LM Studio, OpenAI."""
 
+import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from urllib.parse import urlsplit
@@ -11,6 +12,7 @@ from hone.core.clock import Clock
 from hone.core.embedding import Purpose, pack
 from hone.core.errors import ModelError, Overflow, Rejected, Unusable
 from hone.core.model import Usage
+from hone.core.regex import regex
 from hone.models.endpoint import Endpoint, count, exchange
 from hone.models.http import Http, ReplyWatch
 from hone.models.http.route import is_loopback
@@ -24,6 +26,12 @@ BLANK = "."
 """Stands for a text without words, which OpenAI refuses."""
 DIMENSIONS = {"text-embedding-3-small": 512, "text-embedding-3-large": 1_024}
 """Models that can be asked for shorter vectors, and are: a byte is kept for each number of each message."""
+
+_TOO_MUCH = regex(
+    r"too (?:large|long)|less than \d+ tokens|physical batch size|maximum (?:allowed )?batch size",
+    re.IGNORECASE,
+)
+"""How servers say that they cannot read so much at once, beside what a model's refusals say."""
 
 
 class TrainedPrefixes(Struct, frozen=True):
@@ -115,13 +123,17 @@ class EndpointEmbedder:
         await self._http.close()
 
     async def _embed(self, texts: Sequence[str], prefix: str, longest: int = LONGEST) -> list[bytes]:
-        """Cut the texts in half, again and again, if the model cannot read texts of this length."""
+        """If it is too much for the model, send fewer texts, and cut the one that is too long in half."""
         try:
             return await self._patiently([prefix + text[:longest] for text in texts])
         except Overflow:
+            if len(texts) > 1:
+                half = len(texts) // 2
+                first = await self._embed(texts[:half], prefix, longest)
+                return [*first, *await self._embed(texts[half:], prefix, longest)]
             if longest <= SHORTEST:
                 raise
-            return await self._embed(texts, prefix, longest // 2)
+            return await self._embed(texts, prefix, min(longest, len(texts[0])) // 2)
 
     async def _patiently(self, texts: Sequence[str]) -> list[bytes]:
         attempt = 1
@@ -129,6 +141,8 @@ class EndpointEmbedder:
             try:
                 return await self._ask(texts)
             except ModelError as error:
+                if _TOO_MUCH.search(str(error)):
+                    raise Overflow(str(error)) from error
                 delay = find_delay(self._patience, error, attempt)
                 if delay is None:
                     raise self._advise(error) from error

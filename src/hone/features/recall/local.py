@@ -2,7 +2,6 @@
 `embeddings`."""
 
 import asyncio
-import importlib.util
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -13,14 +12,13 @@ from typing import TYPE_CHECKING
 from hone.core.embedding import Purpose
 from hone.core.errors import Corrupt, SettingsError
 from hone.core.loading import import_object
-from hone.models.weights import EmbeddingCache, EmbeddingWeights
+from hone.models.weights import EmbeddingCache, EmbeddingWeights, find_lacking
 
 if TYPE_CHECKING:
     from hone.features.recall.encoder import Encoder
 
 OPEN_ENCODER = "hone.features.recall.encoder:open_encoder"
 """Loaded with the first text: it needs the extra."""
-EXTRA = ("numpy", "safetensors", "tokenizers")
 _THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "TOKENIZERS_PARALLELISM")
 """What numpy and the tokenizer read when they are loaded."""
 
@@ -77,18 +75,11 @@ def load(cache: EmbeddingCache, weights: EmbeddingWeights) -> "Encoder":
         ) from error
 
 
-def require_extra() -> None:
-    """Raise SettingsError if a package of the extra is missing."""
-    if any(importlib.util.find_spec(each) is None for each in EXTRA):
-        raise SettingsError(
-            "Embedding on this machine needs an extra. Install it with: pip install 'hone-agent[embeddings]'"
-        )
-
-
 def open_local(home: Path, name: str) -> LocalEmbedder:
     cache = EmbeddingCache(home / "models")
     weights = cache.ready(name)
-    require_extra()
+    if lacking := find_lacking():
+        raise SettingsError(lacking)
     return LocalEmbedder(cache, weights)
 
 

@@ -1,9 +1,11 @@
 """The part that adds search by meaning to a Hone. It does nothing unless an embedder is set."""
 
+from collections.abc import Sequence
 from functools import cached_property
 
 from hone.app import Hone
-from hone.core.embedding import Embedder, Meanings
+from hone.core.embedding import Coverage, Embedder, Meanings
+from hone.core.errors import HoneError
 from hone.core.part import Part
 from hone.core.recall import Recall
 from hone.features.recall.asking import MeaningRecall
@@ -61,6 +63,14 @@ class RecallPart(Part):
     async def finish(self) -> None:
         if not self._hone.stores.closed:
             await self.maker.finish()
+
+    async def checks(self) -> Sequence[tuple[bool, str]]:
+        try:
+            embedder = await self.embedder()
+        except HoneError as error:
+            return [(False, f"search: {error} Until then it goes by words alone.")]
+        found = await self._hone.stores.vectors.coverage(embedder.id) if embedder else Coverage()
+        return [(True, f"search: {found.made:,} of {found.made + found.left:,} messages have a vector")]
 
     async def close(self) -> None:
         if "maker" in vars(self):

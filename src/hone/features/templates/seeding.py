@@ -2,14 +2,16 @@
 
 import asyncio
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
 from msgspec import Struct
 
 from hone.core.clock import Clock
+from hone.core.embedding import Meanings
 from hone.core.errors import Refused
 from hone.core.ids import SessionId
+from hone.core.loading import import_object
 from hone.core.messages import Message, Role, SystemNote, ToolCall, answer, assistant
 from hone.core.ports import Sessions, StoredSession
 from hone.core.screen import screen
@@ -24,6 +26,8 @@ from hone.features.templates.store import AUTO, Templates
 from hone.features.templates.values import Template, WorkKind
 from hone.knowledge.skills.similar import words as split
 
+RATE = "hone.knowledge.nearness:rate"
+"""Loaded if an embedder is set."""
 DESCRIPTION = 200
 HEADING = "# Examples from an earlier session, not part of this conversation"
 
@@ -95,20 +99,29 @@ class Seeding(Struct, frozen=True):
     templates: Templates
     wanted: str
     clock: Clock
+    meanings: Meanings | None = None
 
     async def begin(self, words: str, transcript: Transcript, tools: Toolbox) -> tuple[Transcript, str]:
         if self.wanted != AUTO:
             chosen, why = await self.named(tools), ""
         else:
             found, _ = await self.templates.all()
-            fitting = (fit for each in found if (fit := usable(each, tools)).examples)
-            choice = choose(fitting, split(words), split)
+            fitting = [fit for each in found if (fit := usable(each, tools)).examples]
+            choice = choose(fitting, split(words), split, await self._rate(words, fitting))
             if choice is None:
                 return transcript, _none(found)
             chosen, why = choice.template, f" ({choice.why})"
         count = f"{len(chosen.examples)} examples" if len(chosen.examples) > 1 else "1 example"
         line = f"Begins with template {chosen.name}: {count} from an earlier session{why}."
         return seeded(chosen, transcript.root, self.clock.now()), line
+
+    async def _rate(self, words: str, templates: Sequence[Template]) -> Mapping[str, float]:
+        """Return how near the templates are to a task in meaning, by name; nothing without an embedder."""
+        told = {each.name: each.description for each in templates if each.description}
+        if self.meanings is None or not told:
+            return {}
+        found: Sequence[float] = await import_object(RATE)(self.meanings, words, list(told.values()))
+        return dict(zip(told, found, strict=False))
 
     async def named(self, tools: Toolbox) -> Template:
         """Raises Missing, Corrupt, or Refused if none of its tools is here."""

@@ -6,6 +6,7 @@ These are pure functions.
 import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from msgspec import Struct
 
@@ -149,6 +150,9 @@ class TemplateChoice(Struct, frozen=True):
     why: str
 
 
+SIMILAR, _MEANING = 0.2, 8.0
+"""From where on meaning counts, and how much. Tasks that have nothing to do with a template reach 0.14."""
+
 _TOPICS: Mapping[WorkKind, str] = {
     WorkKind.CODE: "code script python function compute calculate program run plot simulate bug",
     WorkKind.FILE: "file folder directory rename edit read write document line",
@@ -163,12 +167,15 @@ def usable(template: Template, tools: Collection[str]) -> Template:
 
 
 def choose(
-    templates: Iterable[Template], words: Collection[str], split: Callable[[str], Collection[str]]
+    templates: Iterable[Template],
+    words: Collection[str],
+    split: Callable[[str], Collection[str]],
+    near: Mapping[str, float] = MappingProxyType({}),
 ) -> TemplateChoice | None:
     """By measured effect, then by how well it matches the words, then the least used. One that was measured
-    to harm is not chosen."""
+    to harm is not chosen. `near` says, by name, how near a template's description is in meaning."""
     fit = [each for each in templates if each.effect is None or each.effect >= 0]
-    ranked = [(each, _matches(each, words, split)) for each in fit]
+    ranked = [(each, _matches(each, words, split, near.get(each.name, 0.0))) for each in fit]
     if not ranked:
         return None
     best, (_, why) = min(
@@ -180,13 +187,16 @@ def choose(
 
 
 def _matches(
-    template: Template, words: Collection[str], split: Callable[[str], Collection[str]]
-) -> tuple[int, str]:
-    """A tag counts most, then the kind of work, then each word of the name and the description."""
+    template: Template, words: Collection[str], split: Callable[[str], Collection[str]], near: float
+) -> tuple[float, str]:
+    """A tag counts most, then the kind of work, then each word of the name and the description. A similar
+    meaning counts more than one word, the same meaning more than a tag."""
     tags = [tag for tag in template.tags if set(split(tag)) <= set(words) and split(tag)]
     work = not set(split(_TOPICS.get(template.work, ""))).isdisjoint(words)
     shared = sorted(set(split(f"{template.name} {template.description}")) & set(words))
     reasons = [f"its tag {tag} matches" for tag in tags[:1]]
     reasons += [f"the task speaks of {template.work} work"] if work else []
     reasons += [f"they share {', '.join(shared[:3])}"] if shared else []
-    return 3 * len(tags) + 2 * work + len(shared), "; ".join(reasons)
+    reasons += ["it is about something similar"] if near >= SIMILAR else []
+    meaning = _MEANING * near if near >= SIMILAR else 0.0
+    return 3 * len(tags) + 2 * work + len(shared) + meaning, "; ".join(reasons)
