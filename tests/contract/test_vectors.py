@@ -1,4 +1,4 @@
-"""D2: what the vectors of messages promise: one for each content, of one embedder, gone with the content."""
+"""F2: what the vectors of messages promise: one for each content, of one embedder, gone with the content."""
 
 import asyncio
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""D2, G1: kills while vectors are made: none is missing in the end, none is doubled or wrong."""
+"""F2: kills while vectors are made: none is missing in the end, none is doubled or wrong."""
 
 import asyncio
 import sys

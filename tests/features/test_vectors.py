@@ -1,4 +1,4 @@
-"""D2: vectors are made beside the conversation. Search uses those there are, and words alone without any."""
+"""F2: vectors are made beside the conversation. Search uses those there are, and words alone without any."""
 
 import asyncio
 from collections.abc import Sequence
@@ -144,6 +144,7 @@ async def test_a_search_does_not_wait_for_an_embedder_that_hangs_or_fails(tmp_pa
         bench.embedder = Hanging(bench.clock)
         assert (await bench.found("boiler"))[0] == "The boiler leaks."
         assert len(bench.embedder.calls) == 1
+        assert "did not answer within 2 seconds" in bench.said[-1]
 
 
 async def test_short_texts_are_embedded_once_and_questions_are_not_stored(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""D2: vectors in SQLite: near ones are found, deleted contents leave nothing, and damage is noticed."""
+"""F2: vectors in SQLite: near ones are found, deleted contents leave nothing, and damage is noticed."""
 
 import asyncio
 from contextlib import closing

@@ -20,9 +20,9 @@ from hone.stores.question import ParsedQuestion
 from hone.stores.ranking import Ranked, first
 from hone.stores.vector_codes import CodeCache
 from hone.stores.vectors import number
-from hone.stores.window import bounds
+from hone.stores.window import bounds, days
 
-WORDS = 0.4
+WORDS = 0.6
 """The share of the words in a score; the rest is the meaning's."""
 WEIGHED = 200
 """Messages found by words whose similarity is looked at, the best first."""
@@ -65,7 +65,8 @@ class Combine:
         words = {id: ranked.scores[id] for id in first(ranked.scores, WEIGHED)}
         alike = similarities(connection, embedder, words, query.vector)
         near = self._codes.nearest(connection, embedder, query.vector, CODED)
-        others = [id for id in bounds(query).sieve(connection, near, CODED) if id not in words]
+        window = bounds(query) & days(question.spans)
+        others = [id for id in window.sieve(connection, near, CODED) if id not in words]
         found = similarities(connection, embedder, others, query.vector)
         added = {id: found[id] for id in first(found, ADDED)}
         floor = unrelated(connection, embedder, query.vector)

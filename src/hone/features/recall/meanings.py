@@ -44,6 +44,8 @@ class StoredMeanings:
                 return await self._passages(embedder, texts)
         except TimeoutError:
             self._wake()
+            if purpose == "question":
+                self._say(f"Search went by words alone: the embedder did not answer within {WAIT:g} seconds.")
         except HoneError as error:
             self._say(f"Search goes by words alone for now: {error}")
         return ()
