@@ -40,7 +40,7 @@ class SqliteRecall(Store):
             for _ in range(FILLING):
                 if not await self._database.write(passages.fill):
                     break
-        return await self._database.read(partial(_search, query=query))
+        return await self._database.read(partial(search, query=query))
 
 
 class _Place(Struct, frozen=True):
@@ -52,7 +52,7 @@ class _Place(Struct, frozen=True):
     passage: Passage
 
 
-def _search(connection: apsw.Connection, query: Query) -> SearchResult:
+def search(connection: apsw.Connection, query: Query) -> SearchResult:
     question = parse(query.words, query.today)
     ranked = rank(connection, question, query)
     places: list[_Place] = []
