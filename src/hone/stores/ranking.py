@@ -6,7 +6,7 @@ count only in those.
 
 from collections.abc import Iterable, Mapping
 from heapq import nlargest
-from itertools import accumulate, islice, pairwise
+from itertools import accumulate, pairwise
 
 import apsw
 from msgspec import Struct
@@ -17,10 +17,11 @@ from hone.stores.question import EMPTY, ParsedQuestion, plain
 from hone.stores.terms import COMMON, EXTRA, LATEST, WordIndex
 from hone.stores.window import Window, bounds, days
 
-SCORED = 5_000
+SCORED = COMMON
 """Messages that are gone through for one question."""
-LEADING, FOLLOWING = 12, 4
-"""Terms of a long question that messages are found by, the rarest, and those that also count in them."""
+LEADING, ENOUGH = 12, 6
+"""Terms of a long question that messages are found by, the rarest. Where they are fewer than enough, others
+count in those messages."""
 KIN, SMALL, FEW = 0.8, 0.3, 2
 """How much a word counts that often stands for another one, and a small one where there are few others."""
 POOL, TIMELY, CANDIDATES = 400, 3_000, 100
@@ -88,11 +89,12 @@ def _valued(index: WordIndex, question: ParsedQuestion, terms: Iterable[str]) ->
     # Small words tell something where there is little else.
     small = [f'"{word}"' for word in question.dropped if len(word) > 1] if len(question.terms) <= FEW else []
     counts = index.counts(whole, {*words, *small} - {*whole})
-    lead = _leading({term: counts[term] for term in counts if term in whole and counts[term]})
+    lead = _affordable({term: counts[term] for term in counts if term in whole}, SCORED - 1)[:LEADING]
     if not lead and not any(begun.values()) and any(counts[term] for term in whole):
         return _latest(index, [term for term in whole if counts[term]])
     values = {term: dict.fromkeys(ids, index.worth(len(ids))) for term, ids in begun.items() if ids}
-    following = [term for term in counts if term in whole and counts[term] and term not in lead][:FOLLOWING]
+    following = [term for term in counts if term in whole and counts[term] and term not in lead]
+    following = following[: max(0, ENOUGH - len(lead))]
     within = {term: f"({' OR '.join(lead)}) AND {term}" for term in following} if lead else {}
     others = [*_affordable({term: counts[term] for term in counts if term in words}, EXTRA)]
     little = [*_affordable({term: counts[term] for term in counts if term in small}, EXTRA)]
@@ -123,12 +125,6 @@ def _stand_in(
                 gained[id] = max(worth, gained.get(id, 0.0))
         if gained:
             values[term] = gained | values.get(term, {})
-
-
-def _leading(counts: Mapping[str, int]) -> list[str]:
-    """The rarest terms, as far as their messages can be gone through; at least one that is not common."""
-    affordable = _affordable(counts, SCORED)[:LEADING]
-    return affordable or list(islice((term for term, count in counts.items() if count < COMMON), 1))
 
 
 def _affordable(counts: Mapping[str, int], most: int) -> list[str]:
