@@ -247,6 +247,14 @@ async def test_who_is_meant_to_have_said_it_comes_first(memory: Memory) -> None:
     assert (await memory.found("what did you say of pumpkin soup?"))[0] == (A, 2)
 
 
+async def test_who_is_named_counts_where_messages_begin_with_names(memory: Memory) -> None:
+    await memory.keep(
+        A, user("Caroline: Melanie knows the pottery class."), user("Never mind."), user("Right.")
+    )
+    await memory.keep(B, user("Melanie: I left the pottery class."), user("So."), user("Well."))
+    assert (await memory.found("why did Melanie leave the pottery class?"))[0] == (B, 1)
+
+
 async def test_what_counts_for_more_or_less_does_so_by_the_same_weight_everywhere(memory: Memory) -> None:
     """Each message stands alone, so that nothing but the weight tells two of them apart."""
     today, march = date(2026, 6, 1), datetime(2026, 3, 4, tzinfo=UTC)
@@ -319,6 +327,17 @@ async def test_what_hone_says_to_itself_is_found_only_if_it_is_asked_for(memory:
     assert {hit.passage.text for hit in (await memory.search('"Ernesto"')).hits} == {TALK[2].text}
     every = {hit.passage.text for hit in (await memory.search('"Ernesto"', asides=True)).hits}
     assert len(every) == 5
+
+
+async def test_a_neighbour_is_of_the_same_session_not_of_a_fork(memory: Memory) -> None:
+    await memory.keep(A, *TALK[:3])
+    await memory.keep(B, user("What is worth keeping?"), parent=A, shared=3, origin=Origin.REVIEW)
+    assert (await memory.search('"Ernesto Vidal"')).hits[0].after is None
+    longer = told((await memory.sessions.load(A)).transcript, TALK[3])
+    await memory.sessions.append(A, longer.nodes[3:])
+    after = (await memory.search('"Ernesto Vidal"')).hits[0].after
+    assert after is not None
+    assert after.text == TALK[3].text
 
 
 async def test_no_conversation_fills_the_list(memory: Memory) -> None:

@@ -137,7 +137,7 @@ def _worth(question: ParsedQuestion, each: _Said) -> float:
     role = each.node.message.role
     return (
         (IN_TIME if _timely(question, each) else 1.0)
-        * (SPOKEN if question.speaker is role else 1.0)
+        * (SPOKEN if question.is_meant(role, said(each.node.message)) else 1.0)
         * (QUOTED if role is Role.TOOL else 1.0)
     )
 

@@ -121,6 +121,16 @@ def test_a_fork_is_not_found_but_can_be_read(sessions: InMemorySessions) -> None
     assert "Review ee of aa, begun 2026-03-05, 4 messages:" in ask(sessions, session="ee").text
 
 
+def test_the_question_of_a_review_is_not_the_users(sessions: InMemorySessions) -> None:
+    parent = asyncio.run(sessions.load(SessionId("aa"))).transcript
+    longer = parent.then(user("What is worth keeping?"), Trust.FOREIGN, NOW)
+    header = Header(SessionId("ee"), NOW, origin=Origin.REVIEW, parent=SessionId("aa"), shared=3)
+    asyncio.run(sessions.start(header, PREFIX, longer.nodes[3:]))
+    lines = ask(sessions, session="ee").text.splitlines()
+    assert lines[1].startswith("  [#1 user, ")
+    assert lines[4].startswith("  [#4 hone to itself, ")
+
+
 def test_it_reads_and_does_nothing_else(sessions: InMemorySessions) -> None:
     spec = recall_tool(InMemoryRecall(sessions), sessions, ManualClock(NOW)).spec
     assert (spec.name, spec.effects, spec.readonly) == (

@@ -154,6 +154,8 @@ async def test_what_was_said_is_found_and_what_is_not_there_is_explained(home: P
         assert [each["session"] for each in hits] == [session, session]  # the answer says it again
         [hit] = [each for each in hits if each["passage"]["number"] == 1]
         assert hit["passage"]["text"] == "The boiler is in the cellar."
+        assert ["boiler", True] in hit["passage"]["pieces"]
+        assert (hit["passage"]["itself"], hit["title"]) == (False, "The boiler is in the cellar.")
         assert hit["after"]["role"] == "assistant"
         nothing = await visit.get("/api/search", query="zeppelin")
         assert nothing["hits"] == []

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from hone.cli.output import lay_out, moment
 from hone.cli.render import WIDE, Paint, describe
 from hone.core.messages import Image, Part, Reminder, Role, SystemNote, Text, Thinking, ToolCall, ToolResult
-from hone.core.ports import SessionSummary, StoredSession
-from hone.core.recall import Hit, Passage, SearchResult, excerpt
+from hone.core.ports import Header, SessionSummary, StoredSession
+from hone.core.recall import Hit, Passage, SearchResult, excerpt, is_own_question, pieces
 from hone.core.transcript import Node
 from hone.core.turn import Origin
 from hone.core.visible import one_line, visible
@@ -18,6 +18,7 @@ FOLDED = 4
 AROUND = 3
 """Messages before and after the one that is asked for."""
 SPEAKERS = {Role.USER: "you", Role.ASSISTANT: "hone", Role.TOOL: "result"}
+ITSELF = "hone, to itself"
 TITLES = ("id", "last active", "messages", "model", "about")
 
 
@@ -44,7 +45,7 @@ def transcript(
         if at is not None and abs(number - min(at, len(stored.transcript))) > AROUND:
             continue
         yield ""
-        yield from entry(number, node, paint, full=full)
+        yield from entry(number, node, paint, full=full, header=stored.header)
 
 
 def heading(stored: StoredSession, paint: Paint) -> Iterator[str]:
@@ -60,9 +61,13 @@ def heading(stored: StoredSession, paint: Paint) -> Iterator[str]:
         )
 
 
-def entry(number: int, node: Node, paint: Paint, *, full: bool = False) -> Iterator[str]:
-    template = node.message.template
-    speaker = SPEAKERS[Role.ASSISTANT if template and node.message.note else node.message.role]
+def entry(
+    number: int, node: Node, paint: Paint, *, full: bool = False, header: Header | None = None
+) -> Iterator[str]:
+    template, role = node.message.template, node.message.role
+    speaker = SPEAKERS[Role.ASSISTANT if template and node.message.note else role]
+    if header and is_own_question(header, number, role, node.trust) and not template:
+        speaker = ITSELF
     about = f" · example from template {template}" if template else ""
     yield f"{paint.bold(f'{number} {speaker}')} {paint.dim(moment(node.at) + about)}"
     for part in node.message.parts:
@@ -119,20 +124,23 @@ def lines(found: SearchResult, paint: Paint) -> Iterator[str]:
         for header in {hit.header.id: hit.header for hit in hits}.values():
             kind = "" if header.origin is Origin.USER else f" [{header.origin}]"
             of = f" (of {header.parent})" if header.parent else ""
-            yield paint.bold(f"Session {header.id}") + f"{kind}{of}  {one_line(header.title, 80)}".rstrip()
-            for hit in hits:
-                if hit.header.id == header.id:
-                    yield from _entry(hit, found.tried, paint)
+            own = [hit for hit in hits if hit.header.id == header.id]
+            title = one_line(own[0].title, 80)
+            yield paint.bold(f"Session {header.id}") + f"{kind}{of}  {title}".rstrip()
+            yield paint.dim(f"  begun {moment(header.created)}")
+            for hit in own:
+                yield from _entry(hit, found.tried, paint)
 
 
 def _entry(hit: Hit, terms: tuple[str, ...], paint: Paint) -> Iterator[str]:
     here = hit.passage
-    yield f"  {_speaker(here)} {paint.dim(f'{moment(here.at)} · {here.trust.name.lower()}')}"
+    yield f"  {_speaker(hit, here)} {paint.dim(f'{moment(here.at)} · {here.trust.name.lower()}')}"
     if hit.before:
-        yield paint.dim(f"    {_speaker(hit.before)}: {_short(hit.before, terms, BESIDE)}")
-    yield f"    {_short(here, terms, WIDTH)}"
+        yield paint.dim(f"    {_speaker(hit, hit.before)}: {_short(hit.before, terms, BESIDE)}")
+    shown = pieces(_short(here, terms, WIDTH), terms)
+    yield "    " + "".join(paint.bold(piece) if fits else piece for piece, fits in shown)
     if hit.after:
-        yield paint.dim(f"    {_speaker(hit.after)}: {_short(hit.after, terms, BESIDE)}")
+        yield paint.dim(f"    {_speaker(hit, hit.after)}: {_short(hit.after, terms, BESIDE)}")
     yield paint.dim(f"    {opening(hit)}")
 
 
@@ -141,8 +149,9 @@ def opening(hit: Hit) -> str:
     return f"hone sessions show {hit.header.id} --at {hit.passage.number}{earlier}"
 
 
-def _speaker(passage: Passage) -> str:
-    return f"{passage.number} {SPEAKERS[passage.role]}"
+def _speaker(hit: Hit, passage: Passage) -> str:
+    own = is_own_question(hit.header, passage.number, passage.role, passage.trust)
+    return f"{passage.number} {ITSELF if own else SPEAKERS[passage.role]}"
 
 
 def _short(passage: Passage, terms: tuple[str, ...], width: int) -> str:

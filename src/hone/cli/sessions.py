@@ -64,17 +64,24 @@ async def list_(hone: Hone, limit: int, everything: bool, as_json: bool) -> str:
 @click.option(
     "--since", metavar="WHEN", help="Not older than a day like 2026-03-01, or an age: 12h, 30d, 8w."
 )
+@click.option("--all", "asides", is_flag=True, help="Also what Hone said to itself: reviews, helpers, notes.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
-def search(options: Options, words: tuple[str, ...], limit: int, since: str | None, as_json: bool) -> int:
+def search(
+    options: Options, words: tuple[str, ...], limit: int, since: str | None, asides: bool, as_json: bool
+) -> int:
     """Find what was said: a whole question, or WORDS, "phrases" and beginnings* of words.
 
     Any of the words will do; what holds the most and the rarest of them comes first. A day or month in the
-    question counts, too.
+    question counts, too, and so does "I said" or "you suggested".
     """
     now = datetime.now(UTC)
     query = Query(
-        " ".join(words), limit, _since(since, now) if since else None, today=now.astimezone().date()
+        " ".join(words),
+        limit,
+        _since(since, now) if since else None,
+        today=now.astimezone().date(),
+        asides=asides,
     )
     found = with_home(options, lambda hone: hone.recall.search(query))
     if as_json:

@@ -1,8 +1,10 @@
 """Search in past conversations: the query, the passages it finds, and the Protocol of the search."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import date, datetime
 from functools import lru_cache
+from itertools import groupby
+from operator import itemgetter
 from typing import Protocol
 from unicodedata import combining, normalize
 
@@ -97,12 +99,15 @@ NOTES = "(Notes on the conversation so far; the messages they stand for were tak
 def is_aside(header: Header, passage: Passage) -> bool:
     """Whether Hone speaks to itself: in a review or another fork, in notes, or in a question of its own."""
     notes = passage.role is Role.ASSISTANT and passage.text.startswith(NOTES)
-    return header.origin is not Origin.USER or notes or is_own_question(passage)
+    own = is_own_question(header, passage.number, passage.role, passage.trust)
+    return header.origin is not Origin.USER or notes or own
 
 
-def is_own_question(passage: Passage) -> bool:
-    """Whether words under the user's name are Hone's: nobody else has the agent's label there."""
-    return passage.role is Role.USER and passage.trust is Trust.AGENT
+def is_own_question(header: Header, number: int, role: Role, trust: Trust) -> bool:
+    """Whether words under the user's name are Hone's: in a fork, what was said after it began; elsewhere,
+    what has the agent's label."""
+    forked = header.origin is not Origin.USER and number > header.shared
+    return role is Role.USER and (forked or trust is Trust.AGENT)
 
 
 WIDTH, LEAD = 400, 100
@@ -124,6 +129,30 @@ def excerpt(text: str, terms: Sequence[str], width: int = WIDTH) -> str:
     begin = 0 if found <= LEAD else line.rfind(" ", 0, found - LEAD // 2) + 1
     end = begin + width
     return ("… " if begin else "") + line[begin:end].rstrip() + (" …" if end < len(line) else "")
+
+
+def pieces(text: str, terms: Sequence[str]) -> list[tuple[str, bool]]:
+    """The text in pieces, and of each whether it is a word that was looked for, in any of its forms."""
+    wanted = {stem(word) for term in terms for word in _WORD.findall(term.lower())}
+    begun = tuple(term[:-1].lower() for term in terms if term.endswith("*"))
+    marks = bytearray(len(text))
+    for match in _WORD.finditer(text):
+        low = match[0].lower()
+        if stem(low) in wanted or (begun and low.startswith(begun)):
+            marks[slice(*match.span())] = b"\1" * len(match[0])
+    for term in terms:
+        if not term.isascii():  # maybe of a script that does not part its words
+            for start in _places(text, term.rstrip("*")):
+                marks[start : start + len(term.rstrip("*"))] = b"\1" * len(term.rstrip("*"))
+    grouped = groupby(zip(text, marks, strict=True), key=itemgetter(1))
+    return [("".join(letter for letter, _ in group), bool(marked)) for marked, group in grouped]
+
+
+def _places(text: str, part: str) -> Iterator[int]:
+    start = text.find(part)
+    while start >= 0 and part:
+        yield start
+        start = text.find(part, start + 1)
 
 
 @lru_cache(maxsize=8_192)  # what is shown of a search is hundreds of words, and most of them come often

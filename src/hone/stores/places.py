@@ -61,7 +61,7 @@ SELECT value, n.content, n.id, n.chain, n.depth, n.parent, n.trust, n.at FROM js
 JOIN nodes AS here ON here.id = value JOIN nodes AS n ON n.id = here.parent
 UNION ALL
 SELECT value, n.content, n.id, n.chain, n.depth, n.parent, n.trust, n.at FROM json_each(?1)
-JOIN nodes AS n ON n.id = (SELECT id FROM nodes WHERE parent = value ORDER BY id LIMIT 1)
+JOIN nodes AS n ON n.id IN (SELECT id FROM nodes WHERE parent = value ORDER BY id LIMIT 9)
 """
 
 
@@ -78,11 +78,13 @@ class Spot(Struct, frozen=True):
 
 
 class Owner(Struct, frozen=True):
-    """The session that a spot is shown in. `left` tells that it has gone on without it."""
+    """The session that a spot is shown in. `left` tells that it has gone on without it. `line` are its nodes
+    from about the spot on, where others have the same conversation."""
 
     session: SessionId
     tree: SessionId
     left: bool = False
+    line: frozenset[int] | None = None
 
 
 class Candidate(Struct, frozen=True):
@@ -144,14 +146,19 @@ def headers(connection: apsw.Connection, sessions: Iterable[str]) -> dict[str, t
     return found
 
 
-def beside(connection: apsw.Connection, chosen: Sequence[Spot]) -> tuple[dict[int, Spot], dict[int, Spot]]:
-    """What stands before and after each, by the node."""
+def beside(
+    connection: apsw.Connection, chosen: Sequence[tuple[Spot, Owner]]
+) -> tuple[dict[int, Spot], dict[int, Spot]]:
+    """What stands before and after each, by the node. A fork may go on from there, too: that is not it."""
     before: dict[int, Spot] = {}
     after: dict[int, Spot] = {}
-    depths = {spot.id: spot.depth for spot in chosen}
-    for node, *row in connection.execute(BESIDE, (json.dumps(list(depths)),)):
-        spot = Spot(*row)
-        (before if spot.depth < depths[node] else after)[node] = spot
+    known = {spot.id: (spot, owner) for spot, owner in chosen}
+    for node, *row in connection.execute(BESIDE, (json.dumps(list(known)),)):
+        beside, (spot, owner) = Spot(*row), known[node]
+        if beside.depth < spot.depth:
+            before[node] = beside
+        elif owner.line is None or beside.id in owner.line:
+            after.setdefault(node, beside)
     return before, after
 
 
@@ -188,9 +195,13 @@ class Lineage:
             row = None if later is None else self._connection.execute(NODE, (later,)).fetchone()
             if row is None:
                 held = held or self._holder(place, shared=True)
-                return Owner(held.session, held.tree, left) if held else None
+                return self._owner(held, place, left=left) if held else None
             place, left = Spot(*row), True
         return None
+
+    def _owner(self, held: Candidate, place: Spot, *, left: bool) -> Owner:
+        line = None if held.alone or left else self._line(held, place)
+        return Owner(held.session, held.tree, left, line)
 
     def _holder(self, spot: Spot, *, shared: bool) -> Candidate | None:
         """What a session was shortened by is still its own, even where a fork is all that holds it."""

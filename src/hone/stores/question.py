@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Sequence
-from datetime import date, timedelta
+from datetime import date
 from functools import cache
 from pathlib import Path
 
@@ -13,12 +13,15 @@ from hone.core.messages import Role, sound
 from hone.core.recall import stem
 from hone.core.regex import regex
 from hone.stores.passages import pairs
+from hone.stores.times import Span, times
 from hone.stores.words import BREAK, LETTER, RUN
 
+LONG = 10
+"""Terms from which on a question says enough by itself, without other words for the same."""
+NAME = 60
+"""Letters of a message among which the name of its speaker stands, if it begins with one."""
 MOST = 60
 """Terms of one question; a whole page is answered by its beginning."""
-YEARS = 6
-"""How far back a month without a year may lie."""
 
 LASTING, ENDING, FORMS = 5, 2, 6
 """Letters of a word that may have other forms, letters that a form may have changed, and how many words are
@@ -41,38 +44,19 @@ session sessions discuss discussed
 """
 EMPTY = frozenset(_EMPTY.split())
 """Words of every sentence, and of asking what was said."""
-OWN = regex(r"\b(?:did|had|have|do|was|were|am|would|could) i\b|\bi (?:said|told|asked|mentioned|wrote)\b")
+OWN = regex(
+    r"\b(?:did|had|have|do|was|were|am|would|could) i\b"
+    r"|\bi (?:said|told|asked|mentioned|wrote|suggested|decided|promised|described|explained|complained)\b"
+)
 THEIRS = regex(
     r"\b(?:did|had|have|do|were|would|could) you\b"
     r"|\byou (?:said|told|suggest|recommend|propose|advise|gave|explain)"
     r"|\byour (?:advice|suggestion|recommendation|tip|idea|answer)"
+    r"|\b(?:did|had|would|could) (?:hone|the assistant|the agent)\b"
 )
-_MONTHS = """
-january jan|february feb|march|april apr|may|june jun|july jul|august aug|september sep sept|
-october oct|november nov|december dec"""
-MONTHS = {name: number for number, names in enumerate(_MONTHS.split("|"), 1) for name in names.split()}
-SEASONS = {
-    "spring": (3, 4, 5),
-    "summer": (6, 7, 8),
-    "autumn": (9, 10, 11),
-    "fall": (9, 10, 11),
-    "winter": (12, 1, 2),
-}
-PARTS = {"early": (1, 10), "beginning": (1, 10), "start": (1, 10), "mid": (10, 21), "middle": (10, 21)}
-PARTS |= {"late": (20, 31), "end": (20, 31)}
-_NAMES = "|".join(MONTHS)
-ISO = regex(r"\b(\d{4})-(\d{1,2})(?:-(\d{1,2}))?\b")
-DATED = regex(
-    rf"(?:\b(?P<part>{'|'.join(PARTS)})[\s-]+(?:of\s+)?)?"
-    rf"(?:\b(?P<before>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?)?"
-    rf"\b(?P<month>{_NAMES})\b\.?(?:\s+(?:the\s+)?(?P<after>\d{{1,2}})(?:st|nd|rd|th)?\b(?!\d))?"
-    rf"(?:,?\s+(?:of\s+|in\s+)?(?P<year>(?:19|20)\d{{2}})\b)?"
-)
-RELATIVE = regex(r"\b(today|yesterday|(?:last|this|past|previous) (?:week|month|year))\b")
-SEASON = regex(rf"\b(?:in|last|this|that|of|over|during) (?:the )?({'|'.join(SEASONS)})\b")
-WORDS_OF_TIME = regex(r"(?:in|on|of|at|by|since|until|around|during|from|to)\s+$")
+NAMED = regex(r"\b(?:did|does|has|had|is|was|would|could|will) ([^\W\d_]{2,})\b")
+"""Who is asked about by name. Where several people talk, each message may begin with a name and a colon."""
 
-Span = tuple[date, date]
 Kin = tuple[str, tuple[str, ...]]
 
 
@@ -88,6 +72,13 @@ class ParsedQuestion(Struct, frozen=True):
     speaker: Role | None = None
     beginnings: tuple[str, ...] = ()
     kin: tuple[Kin, ...] = ()
+    named: tuple[str, ...] = ()
+
+    def is_meant(self, role: Role, text: str) -> bool:
+        """Whether a message is from the speaker that is meant, by role or by the name it begins with."""
+        if self.speaker is role:
+            return True
+        return bool(self.named) and text[:NAME].lower().startswith(self.named)
 
     def fits(self, text: str) -> bool:
         """Whether a text has one of the beginnings, if they are all that is asked for."""
@@ -101,7 +92,7 @@ def parse(text: str, today: date | None = None) -> ParsedQuestion:
     phrases = tuple(dict.fromkeys(filter(None, (_phrase(each) for each in QUOTED.findall(plain)))))
     rest = QUOTED.sub(" ", plain)
     low = APOSTROPHE.sub("", rest).lower()
-    spans = _times(low, today)
+    spans = times(low, today)
     found = _terms(low)
     language, empty = _language(found)
     told = [term for term in found if bare(term) not in empty and not _small(term)]
@@ -109,9 +100,10 @@ def parse(text: str, today: date | None = None) -> ParsedQuestion:
     dropped = tuple(term for term in found if term not in kept)
     starred = tuple(bare(term[:-1]) for term in kept if term.endswith("*") and not LETTER.match(term))
     only = starred if len(starred) == len(kept) and not phrases else ()
-    related = (_forms(kept) if language else _kin(kept)) if told else ()
+    related = (_forms(kept) if language else _kin(kept)) if 0 < len(told) <= LONG else ()
     terms = tuple(map(_quoted, kept[:MOST]))
-    return ParsedQuestion(terms, phrases[:MOST], dropped, spans, _speaker(low), only, related)
+    named = tuple(f"{name}:" for name in NAMED.findall(low) if name not in EMPTY)
+    return ParsedQuestion(terms, phrases[:MOST], dropped, spans, _speaker(low), only, related, named)
 
 
 def _language(terms: Sequence[str]) -> tuple[str, frozenset[str]]:
@@ -213,70 +205,3 @@ def _phrase(text: str) -> str:
     star = pieces and (pieces[-1].endswith("*") or text.rstrip().endswith("*"))
     words = " ".join(piece.rstrip("*") for piece in pieces)
     return f'"{words}"{"*" if star else ""}' if words.strip() else ""
-
-
-def _times(low: str, today: date | None) -> tuple[Span, ...]:
-    """The times a text speaks of. Their words stay terms: a message may speak of a day, or be of that day."""
-    spans: list[Span] = []
-    for match in ISO.finditer(low):
-        spans += _days(int(match[1]), int(match[2]), int(match[3]) if match[3] else None)
-    for match in DATED.finditer(low):
-        if _means_time(match, low):
-            spans += _months(match, today)
-    if today:
-        spans += [_relative(match[1], today) for match in RELATIVE.finditer(low)]
-    for match in SEASON.finditer(low):
-        numbers = SEASONS[match[1]]
-        spans += [span for year in _years(today) for number in numbers for span in _days(year, number, None)]
-    return tuple(spans)
-
-
-def _means_time(match: re.Match[str], text: str) -> bool:
-    """`may` and `march` are also other words: they need a number or a word of time beside them."""
-    if match["month"] not in ("may", "march", "mar", "jun", "jan", "dec", "sep", "apr"):
-        return True
-    if any(match[each] for each in ("part", "before", "after", "year")):
-        return True
-    return bool(WORDS_OF_TIME.search(text[: match.start()])) or match["month"] == "march"
-
-
-def _months(match: re.Match[str], today: date | None) -> list[Span]:
-    month = MONTHS[match["month"]]
-    years = [int(match["year"])] if match["year"] else _years(today)
-    day = match["before"] or match["after"]
-    spans: list[Span] = []
-    for year in years:
-        if match["part"] and not day:
-            first, last = PARTS[match["part"]]
-            whole = _days(year, month, None)
-            spans += [(one.replace(day=first), one.replace(day=min(last, two.day))) for one, two in whole]
-        else:
-            spans += _days(year, month, int(day) if day else None)
-    return spans
-
-
-def _years(today: date | None) -> list[int]:
-    return [today.year - back for back in range(YEARS)] if today else []
-
-
-def _days(year: int, month: int, day: int | None) -> list[Span]:
-    try:
-        if day:
-            return [(date(year, month, day), date(year, month, day))]
-        following = date(year + month // 12, month % 12 + 1, 1)
-        return [(date(year, month, 1), following - timedelta(days=1))]
-    except ValueError:
-        return []
-
-
-def _relative(words: str, today: date) -> Span:
-    match words.split():
-        case ["today"]:
-            return today, today
-        case ["yesterday"]:
-            return today - timedelta(days=1), today - timedelta(days=1)
-        case [_, "week"]:
-            return today - timedelta(days=today.weekday() + 7), today
-        case [_, "month"]:
-            return (today.replace(day=1) - timedelta(days=1)).replace(day=1), today
-    return date(max(1, today.year - 1), 1, 1), today

@@ -50,7 +50,7 @@ class SqliteRecall(Store):
             for _ in range(FILLING):
                 if not await self._database.write(passages.fill):
                     break
-        return await self._database.read(partial(_search, query=query, combine=self._combine(query)))
+        return await self._database.read(partial(search, query=query, combine=self._combine(query)))
 
     def _combine(self, query: Query) -> "Combine | None":
         """Return what adds the meaning of a question. It is loaded with the first that has one."""
@@ -70,7 +70,7 @@ class _Place(Struct, frozen=True):
     passage: Passage
 
 
-def _search(connection: apsw.Connection, query: Query, combine: "Combine | None" = None) -> SearchResult:
+def search(connection: apsw.Connection, query: Query, combine: "Combine | None" = None) -> SearchResult:
     question = parse(query.words, query.today)
     ranked = rank(connection, question, query)
     if combine:
@@ -113,7 +113,7 @@ def _worth(question: ParsedQuestion, passage: Passage) -> float:
     timely = any(first <= day <= last for first, last in question.spans)
     return (
         (IN_TIME if timely else 1.0)
-        * (SPOKEN if question.speaker is role else 1.0)
+        * (SPOKEN if question.is_meant(role, passage.text) else 1.0)
         * (QUOTED if role is Role.TOOL else 1.0)
     )
 
@@ -144,7 +144,7 @@ def _order(place: _Place) -> tuple[float, int]:
 
 
 def _hits(connection: apsw.Connection, chosen: Sequence[_Place]) -> tuple[Hit, ...]:
-    before, after = beside(connection, [place.spot for place in chosen])
+    before, after = beside(connection, [(place.spot, place.owner) for place in chosen])
     around = [*before.values(), *after.values()]
     told = {id: each for id, (_, each) in messages(connection, {spot.content for spot in around}).items()}
 

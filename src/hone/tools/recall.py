@@ -7,7 +7,7 @@ from hone.core.clock import Clock
 from hone.core.errors import HoneError
 from hone.core.permit import Effect
 from hone.core.ports import Header, Sessions
-from hone.core.recall import Hit, Passage, Query, Recall, SearchResult, excerpt, said
+from hone.core.recall import Hit, Passage, Query, Recall, SearchResult, excerpt, is_own_question, said
 from hone.core.secrets import redact
 from hone.core.tool import Outcome, Tool, ToolKind
 from hone.core.tool_context import ToolContext
@@ -63,7 +63,12 @@ async def _read(sessions: Sessions, beginning: str, at: int) -> Outcome:
     first = max(1, min(at, len(nodes)) - REACH)
     chosen = nodes[first - 1 : first + 2 * REACH]
     lines = [
-        _line(Passage(number, node.message.role, node.trust, node.at, said(node.message)), (), WHOLE)
+        _line(
+            Passage(number, node.message.role, node.trust, node.at, said(node.message)),
+            stored.header,
+            (),
+            WHOLE,
+        )
         for number, node in enumerate(chosen, first)
         if not node.message.template
     ]
@@ -108,17 +113,19 @@ def _passages(hits: Sequence[Hit], terms: Sequence[str]) -> list[str]:
     shown: dict[tuple[bool, int], str] = {}
     for hit in hits:
         mark = " (since replaced by notes)" if hit.left else ""
-        shown[hit.left, hit.passage.number] = _line(hit.passage, terms, WIDTH, mark)
+        shown[hit.left, hit.passage.number] = _line(hit.passage, hit.header, terms, WIDTH, mark)
     for hit in hits:
         for beside in (hit.before, hit.after):
             if beside and beside.text:
-                shown.setdefault((hit.left, beside.number), _line(beside, terms, BESIDE))
+                shown.setdefault((hit.left, beside.number), _line(beside, hit.header, terms, BESIDE))
     return [shown[key] for key in sorted(shown)]
 
 
-def _line(passage: Passage, terms: Sequence[str], width: int, mark: str = "") -> str:
+def _line(passage: Passage, header: Header, terms: Sequence[str], width: int, mark: str = "") -> str:
     """A message cannot look like another one: it is on one line, behind its number."""
-    who = f"#{passage.number} {passage.role}, {passage.at:%Y-%m-%d}, {passage.trust.name.lower()}{mark}"
+    own = is_own_question(header, passage.number, passage.role, passage.trust)
+    speaker = "hone to itself" if own else passage.role
+    who = f"#{passage.number} {speaker}, {passage.at:%Y-%m-%d}, {passage.trust.name.lower()}{mark}"
     return f"  [{who}] {one_line(excerpt(redact(passage.text), terms, width), width + 10)}"
 
 

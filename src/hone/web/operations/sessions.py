@@ -7,7 +7,7 @@ import msgspec
 
 from hone.core.model import total
 from hone.core.ports import SessionSummary
-from hone.core.recall import Hit, Passage, Query, excerpt
+from hone.core.recall import Hit, Passage, Query, excerpt, is_own_question, pieces
 from hone.core.secrets import redact
 from hone.core.turn import Origin
 from hone.runtime.export import lineage, to_data
@@ -101,17 +101,19 @@ async def branch(call: OperationCall[Nothing, BranchRequest]) -> dict[str, Any]:
 
 
 class SearchQuery(msgspec.Struct, frozen=True):
-    """A whole question, or words, "phrases" and prefix*."""
+    """A whole question, or words, "phrases" and prefix*. `all`: also what Hone said to itself."""
 
     query: Annotated[str, msgspec.Meta(max_length=2_000)]
     limit: Annotated[int, msgspec.Meta(ge=1, le=100)] = 20
+    all: bool = False
 
 
 async def search(call: OperationCall[SearchQuery, Nothing]) -> dict[str, Any]:
     """Passages that may answer a question, the best first. Where there is none, `explanation` says why."""
     state, question = call.state, call.query
     today = state.clock.now().astimezone().date()
-    found = await state.hone.recall.search(Query(question.query, question.limit, today=today))
+    query = Query(question.query, question.limit, today=today, asides=question.all)
+    found = await state.hone.recall.search(query)
     return {
         "hits": [_hit(each, found.tried) for each in found.hits],
         "tried": found.tried,
@@ -126,23 +128,28 @@ def _hit(hit: Hit, terms: Sequence[str]) -> dict[str, Any]:
     return {
         "session": header.id,
         "tree": hit.tree,
-        "title": redact(header.title),
+        "title": redact(hit.title),
+        "begun": header.created.isoformat(),
         "origin": header.origin,
         "left": hit.left,
         "score": hit.score,
-        "passage": _passage(hit.passage, terms),
-        "before": _passage(hit.before, terms) if hit.before else None,
-        "after": _passage(hit.after, terms) if hit.after else None,
+        "passage": _passage(hit, hit.passage, terms),
+        "before": _passage(hit, hit.before, terms) if hit.before else None,
+        "after": _passage(hit, hit.after, terms) if hit.after else None,
     }
 
 
-def _passage(passage: Passage, terms: Sequence[str]) -> dict[str, Any]:
+def _passage(hit: Hit, passage: Passage, terms: Sequence[str]) -> dict[str, Any]:
+    """`pieces` are those of the text, each with whether it is a word that was looked for."""
+    text = excerpt(redact(passage.text), terms)
     return {
         "number": passage.number,
+        "itself": is_own_question(hit.header, passage.number, passage.role, passage.trust),
+        "pieces": pieces(text, terms),
         "role": passage.role,
         "trust": passage.trust.name.lower(),
         "at": passage.at.isoformat(),
-        "text": excerpt(redact(passage.text), terms),
+        "text": text,
     }
 
 

@@ -7,7 +7,7 @@ import { on } from "./live.js";
 import { complain } from "./notices.js";
 
 const PAUSE = 200;
-const ROLES = { user: "You", assistant: "Hone", tool: "A tool" };
+const ROLES = { user: "You", assistant: "Hone", tool: "A tool", itself: "Hone, to itself" };
 
 export async function show(root, here, signal) {
   const chosen = { all: false };
@@ -24,7 +24,7 @@ export async function show(root, here, signal) {
   let wanted = "";
   const look = async (query) => {
     wanted = query;
-    const answer = query ? await hits(query, signal) : null;
+    const answer = query ? await hits(query, chosen.all, signal) : null;
     if (wanted !== query) return; // somebody typed on
     put(found, answer);
     list.hidden = Boolean(query);
@@ -52,6 +52,7 @@ function search(look, chosen, again, query) {
   const all = el("input", { type: "checkbox", on: { change: (event) => {
     chosen.all = event.target.checked;
     again();
+    start();
   } } });
   return el("form", { class: "filters", role: "search", on: { submit: (event) => {
     event.preventDefault();
@@ -59,8 +60,8 @@ function search(look, chosen, again, query) {
   } } }, field, el("label", null, all, "with forks and reviews"));
 }
 
-async function hits(query, signal) {
-  const answer = await get("/api/search", { query }, signal);
+async function hits(query, all, signal) {
+  const answer = await get("/api/search", { query, all }, signal);
   if (!answer.hits.length) return el("p", { class: "empty" }, answer.explanation);
   return [el("h2", null, plural(answer.hits.length, "passage")), answer.hits.map(hit)];
 }
@@ -72,7 +73,8 @@ function hit(each) {
       el("span", { class: "meta" }, " · ", time(each.passage.at))),
     [each.before, each.passage, each.after].filter(Boolean).map((part) =>
       el("p", { class: part === each.passage ? "passage" : "beside" },
-        el("span", { class: "who" }, ROLES[part.role] || part.role), part.text)),
+        el("span", { class: "who" }, ROLES[part.itself ? "itself" : part.role] || part.role),
+        part.pieces.map(([text, fits]) => fits ? el("mark", null, text) : text))),
     el("p", { class: "meta" }, `message ${each.passage.number}`));
 }
 
