@@ -6,8 +6,9 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from itertools import accumulate
 from pathlib import Path
 from random import Random
@@ -29,8 +30,9 @@ COUNT, SESSION, TOGETHER = 100_000, 200, 50
 VOCABULARY = 80_000
 HAN = 3_000
 """Letters that are drawn from, of which some are frequent as words are."""
-FASTEST, FAST, COMMON, LARGEST = 10_000, 20.0, 60.0, 3.0
-"""The aims: messages a second, milliseconds, milliseconds for common words, bytes for a byte of text."""
+FASTEST, FAST, BOUNDED, LARGEST = 10_000, 20.0, 60.0, 3.0
+"""The aims: messages a second of the processor, its milliseconds for a query and for one within a time, and
+bytes for a byte of text."""
 BEGUN = datetime(2024, 1, 1, tzinfo=UTC)
 PREFIX = Prefix("bench/model", "You are a benchmark.")
 
@@ -72,7 +74,7 @@ def main() -> None:
     if options.write:
         asyncio.run(write(options.write, options.seed))
         return
-    with TemporaryDirectory(prefix="hone-bench-") as scratch:
+    with TemporaryDirectory(prefix="hone-bench-", dir=options.folder) as scratch:
         print(f"{options.count:,} messages in sessions of {SESSION}, {options.queries} queries of each kind")
         print(asyncio.run(measured(Path(scratch) / "hone.db", options.count, options.queries)))
 
@@ -81,6 +83,7 @@ def parsed() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.recall", description=__doc__)
     parser.add_argument("--count", type=int, default=COUNT, help="messages [%(default)s]; try 1000000")
     parser.add_argument("--queries", type=int, default=100, help="of each kind [%(default)s]")
+    parser.add_argument("--folder", type=Path, help="where the database is made")
     parser.add_argument("--write", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--seed", type=int, default=1, help=argparse.SUPPRESS)
     return parser.parse_args()
@@ -91,20 +94,19 @@ async def measured(path: Path, count: int, queries: int) -> str:
     store, recall, language = SqliteSessions(database), SqliteRecall(database), Language(7)
     rate, busy, text, sample = await fill(store, language, count)
     told = f"{rate:,.0f} messages/s ({busy:,.0f} a second of the processor)"
-    rows = [("bulk insert", told, f"≥ {FASTEST:,}", rate >= FASTEST)]
+    rows = [("bulk insert", told, f"≥ {FASTEST:,}", busy >= FASTEST)]
     header, chain = session("last", [language.message()], BEGUN)
     await store.start(header, PREFIX, chain.nodes)  # with the next write the log becomes small again
     size = sum(os.path.getsize(each) for each in path.parent.iterdir())
     rows.append(("size on disk", f"{size / text:.2f} × the text", f"≤ {LARGEST:g} ×", size / text <= LARGEST))
     queried = asked(language, sample, queries)
     for kind, questions in queried.items():
-        aim = COMMON if kind == "common" else FAST
-        rows.append(spread(kind, aim, await timed(recall, [Query(each) for each in questions])))
+        rows.append(spread(kind, FAST, await timed(recall, [Query(each) for each in questions])))
     for days in (7, 365):
         last = BEGUN + timedelta(minutes=count)
-        within = [Query(each, since=last - timedelta(days=days)) for each in queried["question"]]
-        rows.append(spread(f"question, the last {days} days", COMMON, await timed(recall, within)))
-    rows.append(await beside(path, recall, [Query(each) for each in queried["question"]]))
+        within = [Query(each, since=last - timedelta(days=days)) for each in queried["question of 5"]]
+        rows.append(spread(f"question, the last {days} days", BOUNDED, await timed(recall, within)))
+    rows.append(await beside(path, recall, [Query(each) for each in queried["question of 5"]]))
     await database.close()
     lines = ["| what | measured | aim | reached |", "|---|---|---|---|"]
     lines += [
@@ -121,7 +123,7 @@ def spread(kind: str, aim: float, took: Sequence[tuple[float, float]]) -> Row:
         [quantile(each, share) for each in zip(*took, strict=True)] for share in (0.5, 0.95)
     )
     found = f"p50 {half:.1f} ms, p95 {most:.1f} ms ({busy:.1f} ms of the processor)"
-    return f"search: {kind}", found, f"p95 ≤ {aim:g} ms", most <= aim
+    return f"search: {kind}", found, f"p95 ≤ {aim:g} ms of the processor", busy <= aim
 
 
 def quantile(values: Sequence[float], share: float) -> float:
@@ -167,9 +169,9 @@ def asked(language: Language, sample: Sequence[str], queries: int) -> dict[str, 
     def common() -> Iterator[str]:
         yield " ".join(language.words[first + place] for place in random.sample(range(60), 2))
 
-    def question() -> Iterator[str]:
-        words = [word for word in random.choice(plain) if word not in EMPTY]
-        told = random.sample(words, min(5, len(words)))
+    def question(size: int) -> Iterator[str]:
+        words = [word for text in random.choices(plain, k=size // 5) for word in text if word not in EMPTY]
+        told = random.sample(words, min(size, len(words)))
         yield f"what was it that you said about the {' and the '.join(told)} when we talked?"
 
     def phrase() -> Iterator[str]:
@@ -177,12 +179,24 @@ def asked(language: Language, sample: Sequence[str], queries: int) -> dict[str, 
         start = random.randrange(len(words) - 4)
         yield '"' + " ".join(words[start : start + 4]) + '"'
 
+    def prefix() -> Iterator[str]:
+        word = max(random.choice(plain), key=len)
+        yield f"{word[: random.randint(3, len(word) - 1)]}*"
+
     def letters() -> Iterator[str]:
         text = random.choice(han)
         start = random.randrange(len(text) - 4)
         yield text[start : start + 4]
 
-    kinds = {"rare": rare, "common": common, "question": question, "phrase": phrase, "CJK": letters}
+    kinds: dict[str, Callable[[], Iterator[str]]] = {
+        "rare": rare,
+        "common": common,
+        "question of 5": partial(question, 5),
+        "question of 20": partial(question, 20),
+        "phrase": phrase,
+        "prefix": prefix,
+        "CJK": letters,
+    }
     return {kind: [next(make()) for _ in range(queries)] for kind, make in kinds.items()}
 
 
@@ -211,7 +225,7 @@ async def beside(path: Path, recall: SqliteRecall, queries: Sequence[Query]) -> 
         for writer in writers:
             writer.terminate()
             writer.communicate()
-    what, found, aim, reached = spread("question, three processes write", 2 * COMMON, took)
+    what, found, aim, reached = spread("question, three processes write", 2 * BOUNDED, took)
     longest = max(each for each, _ in took)
     return what, f"{found}, the longest {longest:.1f} ms, {failed} errors", aim, reached and not failed
 

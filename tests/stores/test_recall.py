@@ -5,6 +5,7 @@ import subprocess
 import sys
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -22,9 +23,10 @@ from hone.core.prefix import Prefix
 from hone.core.recall import Query
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
+from hone.core.turn import Origin
 from hone.stores import passages
 from hone.stores.database import MIGRATIONS, Database
-from hone.stores.recall import SqliteRecall
+from hone.stores.recall import SqliteRecall, search
 from hone.stores.sqlite import SqliteSessions
 from hone.stores.terms import COMMON
 from tests.conftest import Figures, Tier
@@ -178,6 +180,7 @@ def older(path: Path, texts: list[str]) -> None:
         connection.pragma("user_version", RECALL)
 
 
+STATEMENTS = 30
 TWICE = ("deltas_whole", "prints_whole", "cards_whole", "tallies_whole")
 RECALL = next(place for place, script in enumerate(MIGRATIONS) if "recall" in script.name)
 
@@ -251,6 +254,44 @@ async def test_words_of_very_many_messages_are_found_too_with_rare_ones_and_with
     assert (await found("meeting 7"))[0] == (A, 8)
     assert {id for id, _ in await found("xylophone meeting", NOW)} == {A}
     await database.close()
+
+
+QUERIES = (
+    "xylophone",
+    "what was it that we said about the boiler, the cellar and the rain in March?",
+    " ".join(f"harbour number{n} and the meeting" for n in range(20)),
+    '"harbour number7"',
+    "numb*",
+    "东京",
+    "was haben wir über die Rechnungen von der Werkstatt gesagt?",
+    "yesterday",
+)
+
+
+async def test_a_search_takes_few_statements_however_much_there_is(tmp_path: Path, figures: Figures) -> None:
+    """Sixty conversations, each with a fork: what is asked for each hit is asked for all of them at once."""
+    database = Database.open(tmp_path / "hone.db")
+    store = SqliteSessions(database)
+    for place in range(60):
+        name, texts = SessionId(f"s{place}"), [f"harbour number{n} boiler {place}" for n in range(10)]
+        await store.start(Header(name, NOW), PREFIX, talk(*texts, "go on", f"rain 东京 {place}").nodes)
+        fork = Header(SessionId(f"r{place}"), NOW, origin=Origin.REVIEW, parent=name, shared=12)
+        await store.start(fork, PREFIX, talk(*texts, "go on", f"rain 东京 {place}", "keep?").nodes[12:])
+    most = max([await database.read(partial(statements, words=words)) for words in QUERIES])
+    await database.close()
+    figures(f"at most {most} statements a search")
+    assert most <= STATEMENTS
+
+
+def statements(connection: apsw.Connection, words: str) -> int:
+    """Counts them, apart from those that FTS5 runs on its own tables."""
+    traced: list[str] = []
+    connection.trace_v2(apsw.SQLITE_TRACE_STMT, lambda event: traced.append(event["sql"]))
+    try:
+        search(connection, Query(words, today=NOW.date()))
+    finally:
+        connection.trace_v2(0)
+    return len([each for each in traced if "'main'." not in each and not each.startswith("--")])
 
 
 async def test_what_comes_and_goes_in_one_transaction_leaves_nothing_behind(tmp_path: Path) -> None:

@@ -1358,4 +1358,20 @@ MUTATIONS = (
         'connection.execute("PRAGMA wal_checkpoint(PASSIVE)").get',
         ERASE_TESTS,
     ),
+    of(
+        "vectors: erased meanwhile",
+        "a vector is stored for a content that was replaced while it was made",
+        "stores/vectors.py",
+        "FROM contents WHERE id = ?1 AND digest = ?3",
+        "FROM contents WHERE id = ?1 AND ?3 = ?3",
+        "tests/contract/test_vectors.py",
+    ),
+    of(
+        "vectors: erased short texts",
+        "the cache of short texts outlives an erasure",
+        "stores/erasing.py",
+        'connection.execute("DELETE FROM meanings")',
+        'connection.execute("SELECT 1 FROM meanings")',
+        "tests/story/test_meaning.py",
+    ),
 )

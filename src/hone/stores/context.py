@@ -5,7 +5,7 @@ of all that is asked for is a better place than one that shares a single word wi
 """
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from heapq import nlargest
 from math import log
@@ -71,26 +71,38 @@ def spread(connection: apsw.Connection, pool: Mapping[int, float], values: Value
     best = nlargest(LOOKED, pool, key=pool.__getitem__)
     own = dict(pool) | settled(connection, {id: pool[id] for id in best})
     standing = _standing(connection, own)
-    cover = _cover(standing, values)
+    among = Counter(chain for places in standing.values() for chain, _ in places)
+    company = {id: places for id, places in standing.items() if any(among[chain] > 1 for chain, _ in places)}
+    cover = _cover(company, values)
     around = {chain: AROUND_IT * sum(words.values()) for chain, words in cover.items()}
-    said = {place: id for id in sorted(own, key=own.__getitem__) for place in standing.get(id, ())}
-    terms = [(term, of) for term, of in values.items() if of]
+    said = {place: id for id in sorted(company, key=own.__getitem__) for place in company[id]}
     whole = dict(own)
-    for id, places in standing.items():
+    for id, places in company.items():
         if len(places) <= PLACES:
-            held = [term for term, of in terms if id in of]
+            held = [term for term, of in values.items() if id in of]
             whole[id] += max(
                 _beside(place, id, said, own)
                 + around.get(place[0], 0.0)
                 - AROUND_IT * sum(cover[place[0]][term] for term in held)
                 for place in places
             )
-    return whole | _found_beside(connection, own, around)
+    return whole | _found_beside(connection, own, _words_around(standing, values, best))
+
+
+def _words_around(standing: Standing, values: Values, best: Sequence[int]) -> dict[int, float]:
+    """By chain: what a message there gets for the words of the others, if it holds none itself."""
+    chains = {chain for id in best[:SPREADING] for chain, _ in standing.get(id, ())}
+    kept = {
+        id: near
+        for id, places in standing.items()
+        if (near := [place for place in places if place[0] in chains])
+    }
+    return {chain: AROUND_IT * sum(words.values()) for chain, words in _cover(kept, values).items()}
 
 
 def _standing(connection: apsw.Connection, own: Mapping[int, float]) -> Standing:
     found: Standing = {id: [] for id in own}
-    rows: list[Any] = connection.execute(STANDING, (json.dumps(list(own)),)).fetchall()
+    rows: list[Any] = connection.execute(STANDING, (json.dumps(sorted(own)),)).fetchall()
     for content, chain, depth in rows:
         found[content].append((chain, depth))
     return {id: places for id, places in found.items() if places}

@@ -16,6 +16,8 @@ from hone.stores.passages import pairs
 from hone.stores.times import Span, times
 from hone.stores.words import BREAK, LETTER, RUN
 
+LONG = 10
+"""Terms from which on a question says enough by itself, without other words for the same."""
 NAME = 60
 """Letters of a message among which the name of its speaker stands, if it begins with one."""
 MOST = 60
@@ -98,7 +100,7 @@ def parse(text: str, today: date | None = None) -> ParsedQuestion:
     dropped = tuple(term for term in found if term not in kept)
     starred = tuple(bare(term[:-1]) for term in kept if term.endswith("*") and not LETTER.match(term))
     only = starred if len(starred) == len(kept) and not phrases else ()
-    related = (_forms(kept) if language else _kin(kept)) if told else ()
+    related = (_forms(kept) if language else _kin(kept)) if 0 < len(told) <= LONG else ()
     terms = tuple(map(_quoted, kept[:MOST]))
     named = tuple(f"{name}:" for name in NAMED.findall(low) if name not in EMPTY)
     return ParsedQuestion(terms, phrases[:MOST], dropped, spans, _speaker(low), only, related, named)

@@ -6,25 +6,29 @@ count only in those.
 
 from collections.abc import Iterable, Mapping
 from heapq import nlargest
-from itertools import accumulate, islice
+from itertools import accumulate, pairwise
 
 import apsw
 from msgspec import Struct
 
 from hone.core.recall import Query
-from hone.stores.context import settled, spread
+from hone.stores.context import NEAR, settled, spread
 from hone.stores.question import EMPTY, ParsedQuestion, plain
 from hone.stores.terms import COMMON, EXTRA, LATEST, WordIndex
 from hone.stores.window import Window, bounds, days
 
-SCORED = 5_000
+SCORED = COMMON
 """Messages that are gone through for one question."""
-LEADING, FOLLOWING = 12, 4
-"""Terms of a long question that messages are found by, the rarest, and those that also count in them."""
+LEADING, ENOUGH = 12, 6
+"""Terms of a long question that messages are found by, the rarest. Where they are fewer than enough, others
+count in those messages."""
 KIN, SMALL, FEW = 0.8, 0.3, 2
 """How much a word counts that often stands for another one, and a small one where there are few others."""
-POOL, TIMELY, CANDIDATES = 600, 3_000, 100
+POOL, TIMELY, CANDIDATES = 400, 3_000, 100
 """Messages that pass a share on to those beside them, whose time is looked at, and that are given back."""
+
+APART = 2
+"""How far the ids of messages are apart at most that are taken for neighbors until their nodes are read."""
 
 Values = dict[str, dict[int, float]]
 """By term: what each message gets for it."""
@@ -56,7 +60,7 @@ def rank(connection: apsw.Connection, question: ParsedQuestion, query: Query) ->
     tried = (*question.phrases, *terms)
     values = _valued(index, question, terms)
     scores = _summed(values.values()) or _of(connection, index.only & times, bool(times.spans))
-    pool = _pool(connection, scores, index.only, times, POOL)
+    pool = _pool(connection, scores, index.only, times, POOL, helped(scores))
     if not pool and index.only.spans:  # the rarest words were said at other times only
         values = _latest(index, [term for term in terms if not is_beginning(term)])
         pool = _pool(connection, _summed(values.values()), index.only, times, POOL)
@@ -85,11 +89,12 @@ def _valued(index: WordIndex, question: ParsedQuestion, terms: Iterable[str]) ->
     # Small words tell something where there is little else.
     small = [f'"{word}"' for word in question.dropped if len(word) > 1] if len(question.terms) <= FEW else []
     counts = index.counts(whole, {*words, *small} - {*whole})
-    lead = _leading({term: counts[term] for term in counts if term in whole and counts[term]})
+    lead = _affordable({term: counts[term] for term in counts if term in whole}, SCORED - 1)[:LEADING]
     if not lead and not any(begun.values()) and any(counts[term] for term in whole):
         return _latest(index, [term for term in whole if counts[term]])
     values = {term: dict.fromkeys(ids, index.worth(len(ids))) for term, ids in begun.items() if ids}
-    following = [term for term in counts if term in whole and counts[term] and term not in lead][:FOLLOWING]
+    following = [term for term in counts if term in whole and counts[term] and term not in lead]
+    following = following[: max(0, ENOUGH - len(lead))]
     within = {term: f"({' OR '.join(lead)}) AND {term}" for term in following} if lead else {}
     others = [*_affordable({term: counts[term] for term in counts if term in words}, EXTRA)]
     little = [*_affordable({term: counts[term] for term in counts if term in small}, EXTRA)]
@@ -120,12 +125,6 @@ def _stand_in(
                 gained[id] = max(worth, gained.get(id, 0.0))
         if gained:
             values[term] = gained | values.get(term, {})
-
-
-def _leading(counts: Mapping[str, int]) -> list[str]:
-    """The rarest terms, as far as their messages can be gone through; at least one that is not common."""
-    affordable = _affordable(counts, SCORED)[:LEADING]
-    return affordable or list(islice((term for term, count in counts.items() if count < COMMON), 1))
 
 
 def _affordable(counts: Mapping[str, int], most: int) -> list[str]:
@@ -171,12 +170,29 @@ def _of(connection: apsw.Connection, window: Window, wanted: bool) -> dict[int, 
     return dict.fromkeys(window.latest(connection, CANDIDATES), 1.0) if wanted else {}
 
 
+def helped(scores: Mapping[int, float]) -> dict[int, float]:
+    """About what each will get from those beside it. What is said together is mostly stored together, so that
+    the next ids tell who is to be looked at; the nodes tell what is true."""
+    ids, guess = sorted(scores), dict(scores)
+    for one, two in pairwise(ids):
+        if two - one <= APART:
+            guess[one] += NEAR * scores[two]
+            guess[two] += NEAR * scores[one]
+    return guess
+
+
 def _pool(
-    connection: apsw.Connection, scores: dict[int, float], only: Window, times: Window, count: int
+    connection: apsw.Connection,
+    scores: dict[int, float],
+    only: Window,
+    times: Window,
+    count: int,
+    order_by: Mapping[int, float] | None = None,
 ) -> dict[int, float]:
     """Within the bounds: the first of all, and the first of those from the time that is asked for."""
     looked = TIMELY if times.spans else count
-    order = only.sieve(connection, first(scores, len(scores) if only.spans else looked), looked)
+    guess = scores if order_by is None else order_by
+    order = only.sieve(connection, first(guess, len(scores) if only.spans else looked), looked)
     timely = times.sieve(connection, order, CANDIDATES) if times.spans else ()
     return {id: scores[id] for id in dict.fromkeys((*order[:count], *timely))}
 

@@ -50,7 +50,7 @@ class SqliteRecall(Store):
             for _ in range(FILLING):
                 if not await self._database.write(passages.fill):
                     break
-        return await self._database.read(partial(_search, query=query, combine=self._combine(query)))
+        return await self._database.read(partial(search, query=query, combine=self._combine(query)))
 
     def _combine(self, query: Query) -> "Combine | None":
         """Return what adds the meaning of a question. It is loaded with the first that has one."""
@@ -70,7 +70,7 @@ class _Place(Struct, frozen=True):
     passage: Passage
 
 
-def _search(connection: apsw.Connection, query: Query, combine: "Combine | None" = None) -> SearchResult:
+def search(connection: apsw.Connection, query: Query, combine: "Combine | None" = None) -> SearchResult:
     question = parse(query.words, query.today)
     ranked = rank(connection, question, query)
     if combine:

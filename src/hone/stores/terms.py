@@ -13,7 +13,7 @@ import apsw
 
 from hone.stores.window import Window
 
-COMMON = 10_000
+COMMON = 5_000
 """Messages after which a term is no longer counted; alone it is looked for in the latest ones only."""
 EXTRA = 2_000
 """The same for words that count for less."""
