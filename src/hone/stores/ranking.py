@@ -19,12 +19,12 @@ from hone.stores.window import Window, bounds, days
 
 SCORED = COMMON
 """Messages that are gone through for one question."""
-LEADING, ENOUGH = 12, 6
-"""Terms of a long question that messages are found by, the rarest. Where they are fewer than enough, others
-count in those messages."""
+MANY, LEADING, ENOUGH = 10, 12, 6
+"""Terms of a long question, and how many of them messages are found by, the rarest. Where these are fewer
+than enough, others count in those messages."""
 KIN, SMALL, FEW = 0.8, 0.3, 2
 """How much a word counts that often stands for another one, and a small one where there are few others."""
-POOL, TIMELY, CANDIDATES = 400, 3_000, 100
+POOL, TIMELY, CANDIDATES = 250, 3_000, 100
 """Messages that pass a share on to those beside them, whose time is looked at, and that are given back."""
 
 APART = 2
@@ -88,8 +88,7 @@ def _valued(index: WordIndex, question: ParsedQuestion, terms: Iterable[str]) ->
     words = {word for _, words in question.kin for word in words if not is_beginning(word)}
     # Small words tell something where there is little else.
     small = [f'"{word}"' for word in question.dropped if len(word) > 1] if len(question.terms) <= FEW else []
-    counts = index.counts(whole, {*words, *small} - {*whole})
-    lead = _affordable({term: counts[term] for term in counts if term in whole}, SCORED - 1)[:LEADING]
+    counts, lead = _leading(index, whole, {*words, *small} - {*whole})
     if not lead and not any(begun.values()) and any(counts[term] for term in whole):
         return _latest(index, [term for term in whole if counts[term]])
     values = {term: dict.fromkeys(ids, index.worth(len(ids))) for term, ids in begun.items() if ids}
@@ -125,6 +124,18 @@ def _stand_in(
                 gained[id] = max(worth, gained.get(id, 0.0))
         if gained:
             values[term] = gained | values.get(term, {})
+
+
+def _leading(index: WordIndex, terms: list[str], others: set[str]) -> tuple[dict[str, int], list[str]]:
+    """Counts of all, and the rarest terms. A long question has enough that are rare, so that none is counted
+    far."""
+    if len(terms) > MANY:
+        counts = index.counts((), {*terms, *others})
+        lead = _affordable({term: counts[term] for term in counts if term in terms}, EXTRA - 1)
+        if lead:
+            return counts, lead[:LEADING]
+    counts = index.counts(terms, others)
+    return counts, _affordable({term: counts[term] for term in counts if term in terms}, SCORED - 1)
 
 
 def _affordable(counts: Mapping[str, int], most: int) -> list[str]:
