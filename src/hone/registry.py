@@ -109,7 +109,7 @@ FEATURES = (
             )
         },
         part="hone.features.recall.part:RecallPart",
-        hooks=("recall", "meanings", "attend", "notify", "finish", "checks", "close"),
+        hooks=("recall", "meanings", "attend", "notify", "finish", "has_work", "work", "checks", "close"),
         setting="recall.embedder",
     ),
     Feature(

@@ -4,9 +4,12 @@ from pathlib import Path
 from typing import Any
 
 import apsw
+import pytest
 
 from hone import Hone
-from hone.core.embedding import Coverage
+from hone.cli.detach import After, leave
+from hone.cli.worker import stay_behind
+from hone.core.embedding import Coverage, Embedder
 from hone.core.recall import Query
 from hone.features.erasing.plan import plan_words
 from hone.features.erasing.service import Erasing
@@ -85,3 +88,25 @@ async def test_erased_words_leave_no_vector(home: Path) -> None:
             after = rows.execute("SELECT vector FROM vectors").fetchall()
             assert before[0] not in after
             assert rows.execute("SELECT count(*) FROM meanings").get == 0
+
+
+async def test_what_a_short_visit_leaves_is_done_by_the_process_it_leaves_behind(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CI", raising=False)
+    monkeypatch.delenv("HONE_LEARNING", raising=False)
+    with EmbeddingServer() as server:
+        chosen = settings(server)
+        async with Hone(home=home, settings=chosen, model=Scripted(rounds("Yes.")), learning="off") as visit:
+            await (await visit.session()).send("Which bus runs at night?")
+            assert await leave(visit) is After.QUIET
+        async with Hone(home=home, settings=chosen, model=Scripted(rounds("Yes.")), learning="off") as worker:
+            assert await stay_behind(worker) == 0
+            assert await leave(worker) is After.NONE
+            assert await worker.stores.vectors.coverage((await part_of(worker)).id) == Coverage(2, 0)
+
+
+async def part_of(hone: Hone) -> Embedder:
+    embedder = await hone.part(RecallPart).embedder()
+    assert embedder is not None
+    return embedder

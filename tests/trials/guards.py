@@ -368,8 +368,8 @@ MUTATIONS = (
         "a worker once",
         "a process is left behind although one is at work",
         "cli/detach.py",
-        "if after is not After.BACKGROUND or find_worker(home) is not None:",
-        "if after is not After.BACKGROUND:",
+        "if after not in (After.BACKGROUND, After.QUIET) or find_worker(home) is not None:",
+        "if after not in (After.BACKGROUND, After.QUIET):",
         "tests/story/test_leaving.py",
     ),
     of(

@@ -25,6 +25,8 @@ class After(StrEnum):
     QUEUED = "queued"
     NONE = "none"
     """Nobody: nothing is due."""
+    QUIET = "quiet"
+    """Nobody, but a process is left behind for other work, such as vectors for search."""
 
 
 SAID: Mapping[After, str] = {
@@ -41,6 +43,18 @@ def is_detached(settings: Settings, environ: Mapping[str, str] = os.environ) -> 
 
 async def leave(hone: Hone) -> After:
     """Say who looks back over the conversations of this process, which are left now."""
+    after = await _look_back(hone)
+    if after is After.NONE and is_detached(hone.settings) and await has_work(hone):
+        return After.QUIET
+    return after
+
+
+async def has_work(hone: Hone) -> bool:
+    """Tell whether a part has something left to do."""
+    return any([await part.has_work() for part in hone.parts("has_work")])
+
+
+async def _look_back(hone: Hone) -> After:
     if hone.learning_off:
         return After.NONE
     try:
@@ -58,7 +72,7 @@ async def leave(hone: Hone) -> After:
 def spawn(home: Path, after: After) -> After:
     """Start what was left for the background, unless it runs already. It has nothing of ours but the
     environment: no terminal, no descriptor, no folder."""
-    if after is not After.BACKGROUND or find_worker(home) is not None:
+    if after not in (After.BACKGROUND, After.QUIET) or find_worker(home) is not None:
         return after
     command = [sys.executable, "-P", "-m", "hone", "--home", str(home.absolute()), "worker", "--behind"]
     try:
@@ -71,6 +85,6 @@ def spawn(home: Path, after: After) -> After:
             start_new_session=True,
         )
     except OSError:
-        return After.QUEUED
+        return After.QUEUED if after is After.BACKGROUND else After.NONE
     process.returncode = 0  # it outlives us: nobody waits for it
     return after

@@ -257,7 +257,7 @@ def as_object(
             "usage": usage,
             "calls": len(turn.usage),
             "learned": [lesson_data(each) for each in lessons],
-            "learning": left,
+            "learning": After.NONE if left is After.QUIET else left,
             **more,
         }
     )

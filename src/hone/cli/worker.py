@@ -11,6 +11,7 @@ import click
 
 from hone.app import Hone
 from hone.cli.context import in_home, tell, with_home, writable_keeper
+from hone.cli.detach import has_work
 from hone.cli.options import FAILED
 from hone.cli.output import echo_json
 from hone.cli.reviews import attempt, outcome
@@ -18,7 +19,6 @@ from hone.core.clock import Clock, SystemClock
 from hone.core.curation import summarize
 from hone.core.events import Curated, Event
 from hone.core.jobs import Job, JobId, Jobs, State
-from hone.learning.background import Background
 from hone.runtime.claims import find_worker, hold_worker, stop_worker
 
 POLL = 2.0
@@ -90,6 +90,8 @@ async def work_here(hone: Hone, *, once: bool) -> int:
         await _until_told(serving)
     for part in hone.parts("finish"):
         await part.finish()
+    for part in hone.parts("work") if once else ():
+        await part.work()
     left = len(await hone.jobs.waiting())
     if serving.cancelled():
         click.echo(f"Ended. {left} {'is' if left == 1 else 'are'} left in the queue.", err=True)
@@ -114,19 +116,23 @@ async def _stay(hone: Hone) -> None:
     with suppress(TimeoutError):
         async with clock.timeout(LIFETIME):
             # A process that found us here relies on us: we look once more when we are no longer found.
-            while await background.next_look() is not None:
+            while await _is_left(hone):
                 with hold_worker(hone.home) as held:
                     if not held:
                         return
                     while (due := await background.next_look()) is not None:
                         if due <= clock.now():
                             await background.drain()
-                        if await _is_left(background):  # not due yet, or at work in another process
+                        if await background.next_look() is not None:  # not due, or at work elsewhere
                             await clock.sleep(POLL)
+                    for part in hone.parts("work"):
+                        await part.work()
+                if await has_work(hone):  # it failed, or somebody else is at it
+                    return
 
 
-async def _is_left(background: Background) -> bool:
-    return await background.next_look() is not None
+async def _is_left(hone: Hone) -> bool:
+    return await hone.background.next_look() is not None or await has_work(hone)
 
 
 @worker.command(short_help="Say whether a worker runs, and what is left to do.")

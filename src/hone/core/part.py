@@ -103,6 +103,13 @@ class Part:
     async def finish(self) -> None:
         """Do what is left before the process ends, within a few seconds."""
 
+    async def has_work(self) -> bool:
+        """Tell whether something is left that a process can do after the owner has gone."""
+        return False
+
+    async def work(self) -> None:
+        """Do what is left, for as long as it takes. Called by a process that stays behind."""
+
     async def tend(self, emit: Emit) -> None:
         """Do other work if some is due. Called from time to time while the user is idle."""
 

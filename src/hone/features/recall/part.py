@@ -1,6 +1,7 @@
 """The part that adds search by meaning to a Hone. It does nothing unless an embedder is set."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cached_property
 
 from hone.app import Hone
@@ -63,6 +64,17 @@ class RecallPart(Part):
     async def finish(self) -> None:
         if not self._hone.stores.closed:
             await self.maker.finish()
+
+    async def has_work(self) -> bool:
+        try:
+            embedder = await self.embedder()
+            return embedder is not None and (await self._hone.stores.vectors.coverage(embedder.id)).left > 0
+        except HoneError:
+            return False
+
+    async def work(self) -> None:
+        with suppress(HoneError):  # the next process tries again, and `hone doctor` says why
+            await self.maker.fill()
 
     async def checks(self) -> Sequence[tuple[bool, str]]:
         try:
