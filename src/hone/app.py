@@ -171,8 +171,8 @@ class Hone(TaskRunner):
     @cached_property
     def meanings(self) -> "Meanings | None":
         """Vectors of short texts; None unless an embedder is set."""
-        made = (part.meanings() for part in self._parts.having("meanings"))
-        return next((each for each in made if each), None)
+        parts = self._parts.having("meanings") if self.settings.recall.embedder else ()
+        return next((made for part in parts if (made := part.meanings())), None)
 
     @property
     def jobs(self) -> Jobs:
@@ -187,14 +187,13 @@ class Hone(TaskRunner):
     @cached_property
     def keeper(self) -> Keeper:
         """The one way to change what is known."""
-        meanings = self.meanings if self.settings.recall.embedder else None
         tree = FileTree(self.home)
-        return Keeper(self.stores.ledger, tree, self.clock, self.say, self._rules(), meanings)
+        return Keeper(self.stores.ledger, tree, self.clock, self.say, self._rules(), self.meanings)
 
     @cached_property
     def library(self) -> Library:
         """The skills."""
-        return Library(self.keeper, self.stores.catalog, self.clock)
+        return Library(self.keeper, self.stores.catalog, self.clock, self.meanings)
 
     @cached_property
     def _known(self) -> SnapshotCache:

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from msgspec import Struct
 
 from hone.core.backend import Backend, Deleted, MemoryItem
+from hone.core.embedding import Meanings
 from hone.core.errors import Refused, Unfit
 from hone.core.ledger import NO_SESSION, Actor, Author, ChangeKind, ChangeState, Entry, Target, memory_item
 from hone.core.screen import screen
@@ -15,6 +16,7 @@ from hone.core.trust import Trust, lowest
 from hone.core.value import replace
 from hone.features.backends.guarded import checked_value, named
 from hone.features.backends.labels import TRUST, find_owners_words, is_withdrawn, label, origin, stored
+from hone.features.backends.meaning import WIDER, rank_by_meaning
 from hone.features.backends.mirror import FOLDER
 from hone.features.backends.outbox_worker import Delivery
 from hone.knowledge.items import Items, KeptMemory
@@ -35,6 +37,7 @@ class Access(Struct, frozen=True):
     deliver: Deliver
     home: Callable[[], Awaitable[str]]
     source: Source | None = None
+    meanings: Meanings | None = None
 
     async def store(self, context: ToolContext, key: str, value: str, more: Mapping[str, str]) -> Outcome:
         key, value = spare(key), checked_value(value)
@@ -61,9 +64,16 @@ class Access(Struct, frozen=True):
         return await self._told([found] if found else [], f"There is nothing under {key!r}.")
 
     async def query(self, words: str, limit: int, *, dialectic: bool) -> Outcome:
-        found = await self.backend.query(self.user_id, words, limit, dialectic=dialectic)
+        found = await self._query(words, limit, dialectic=dialectic)
         memories = [memory for each in found if (memory := await self._current(each))]
         return await self._told(memories, "Nothing fits these words.")
+
+    async def _query(self, words: str, limit: int, *, dialectic: bool) -> Sequence[MemoryItem]:
+        """A service's own answer keeps its order."""
+        if self.meanings is None or dialectic:
+            return await self.backend.query(self.user_id, words, limit, dialectic=dialectic)
+        found = await self.backend.query(self.user_id, words, WIDER * limit)
+        return (await rank_by_meaning(self.meanings, words, found))[:limit]
 
     async def keys(self) -> Outcome:
         """A key is text as well. Here, keys that were made of foreign words are counted and not shown; of

@@ -74,7 +74,7 @@ class MemoryPart(Part):
         items = Items(self._hone.keeper, self._hone.clock, staged)
         home = self._hone.stores.outbox.home
         access: Access = import_object(ACCESS)(
-            backend, self.backing.user_id, items, self.deliver, home, source
+            backend, self.backing.user_id, items, self.deliver, home, source, self._hone.meanings
         )
         return access
 

@@ -38,8 +38,7 @@ class TemplatesPart(Part):
 
     async def seed(self, wanted: str, toolbox: Toolbox) -> SessionSeed:
         hone = self._hone
-        meanings = hone.meanings if hone.settings.recall.embedder else None
-        opening = Seeding(self.store, wanted, hone.clock, meanings)
+        opening = Seeding(self.store, wanted, hone.clock, hone.meanings)
         if wanted != AUTO:
             # A template that cannot be used is refused now, not after the first message.
             await opening.named(toolbox)
