@@ -123,9 +123,10 @@ async def test_messages_without_a_vector_yet_are_found_by_their_words(tmp_path: 
 class Hanging(WordEmbedder):
     """Answers when somebody is no longer waiting. Somebody who waits lets the time pass."""
 
-    def __init__(self, clock: ManualClock) -> None:
+    def __init__(self, clock: ManualClock, host: str = "") -> None:
         super().__init__()
         self._clock = clock
+        self.host = host
 
     async def embed(self, texts: Sequence[str], purpose: Purpose) -> Sequence[bytes]:
         self.calls.append(tuple(texts))
@@ -141,10 +142,11 @@ async def test_a_search_does_not_wait_for_an_embedder_that_hangs_or_fails(tmp_pa
         bench.embedder.fails = 1
         assert (await bench.found("boiler"))[0] == "The boiler leaks."
         assert bench.said == ["Search goes by words alone for now: The embedder is away."]
-        bench.embedder = Hanging(bench.clock)
-        assert (await bench.found("boiler"))[0] == "The boiler leaks."
-        assert len(bench.embedder.calls) == 1
-        assert "did not answer within 2 seconds" in bench.said[-1]
+        for host, seconds in (("embed.example", 2), ("", 10)):
+            bench.embedder = Hanging(bench.clock, host)
+            assert (await bench.found("boiler"))[0] == "The boiler leaks."
+            assert len(bench.embedder.calls) == 1
+            assert f"did not answer within {seconds} seconds" in bench.said[-1]
 
 
 async def test_short_texts_are_embedded_once_and_questions_are_not_stored(tmp_path: Path) -> None:

@@ -6,8 +6,9 @@ from hone.core.clock import Clock
 from hone.core.embedding import Embedder, Purpose, Vectors
 from hone.core.errors import HoneError
 
-WAIT = 2.0
-"""Seconds that a search or a turn waits for vectors; then it goes by words alone."""
+WAIT, LOADING = 2.0, 10.0
+"""Seconds that a search or a turn waits for vectors; then it goes by words alone. Weights on this machine may
+have to be loaded before they answer a question."""
 CHUNK = 16
 """Texts that are embedded and stored at once."""
 MOST = 10_000
@@ -34,18 +35,20 @@ class StoredMeanings:
         self._later: dict[str, None] = {}
 
     async def vectors(self, texts: Sequence[str], purpose: Purpose = "passage") -> Sequence[bytes]:
+        wait = WAIT
         try:
-            async with self._clock.timeout(WAIT):
-                embedder = await self._embedder()
-                if embedder is None:
-                    return ()
+            embedder = await self._embedder()
+            if embedder is None:
+                return ()
+            wait = LOADING if purpose == "question" and not embedder.host else WAIT
+            async with self._clock.timeout(wait):
                 if purpose == "question":
                     return await embedder.embed(texts, purpose)
                 return await self._passages(embedder, texts)
         except TimeoutError:
             self._wake()
             if purpose == "question":
-                self._say(f"Search went by words alone: the embedder did not answer within {WAIT:g} seconds.")
+                self._say(f"Search went by words alone: the embedder did not answer within {wait:g} seconds.")
         except HoneError as error:
             self._say(f"Search goes by words alone for now: {error}")
         return ()
