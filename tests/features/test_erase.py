@@ -83,6 +83,10 @@ NAMES = {
     "spending": ("session", "model", "origin"),
     "tallies": ("skill", "last_use"),
     "uses": ("skill", "day", "session", "result"),
+    "embedders": ("name",),
+    "vectors": ("vector",),
+    "vector_codes": ("contents", "codes"),
+    "meanings": ("digest", "vector"),
 }
 """Columns that hold ids, digests and names, or that follow from others."""
 
