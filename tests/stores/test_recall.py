@@ -173,7 +173,7 @@ def older(path: Path, texts: list[str]) -> None:
             "CREATE INDEX jobs_session ON jobs (session);"
             "CREATE INDEX changes_session ON changes (session);"
             + "".join(f"DROP INDEX {index};" for index in TWICE)
-            + "ALTER TABLE cards DROP COLUMN words; DROP TABLE counts;"
+            + "ALTER TABLE cards DROP COLUMN words; ALTER TABLE cards DROP COLUMN stems; DROP TABLE counts;"
             "CREATE TABLE counters (tree TEXT NOT NULL PRIMARY KEY, turns INTEGER NOT NULL,"
             "    iterations INTEGER NOT NULL) STRICT, WITHOUT ROWID"
         )
