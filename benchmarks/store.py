@@ -33,7 +33,8 @@ COUNT, SINGLE, QUERIES = 50_000, 2_000, 100
 PARTS = 5
 """In which the messages are brought in, and in which the queries are asked."""
 CLOCKS = ("wall", "cpu")
-KINDS = ("rare", "common", "question", "phrase", "CJK", "CJK, two letters")
+QUESTION = "question of 5"
+KINDS = ("rare", "common", QUESTION, "phrase", "CJK", "CJK, two letters")
 
 Corpus = dict[str, Any]
 
@@ -133,7 +134,7 @@ def corpus(folder: Path, count: int, queries: int, parts: int) -> tuple[list[Pat
         files.append(written(folder / f"part-{part}.json", {"sessions": sessions}))
     found = asked(language, sample, queries)
     questions = {**found, "CJK, two letters": [each[:2] for each in found["CJK"]]}
-    for_peer = {**questions, "question": [any_of(each) for each in found["question"]]}
+    for_peer = {**questions, QUESTION: [any_of(each) for each in found[QUESTION]]}
     return files, {
         "hone": in_rounds(folder, "hone", questions, parts),
         "peer": in_rounds(folder, "peer", for_peer, parts),

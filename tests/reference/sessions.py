@@ -80,6 +80,9 @@ class InMemorySessions:
             self._look(session, look)
         return None
 
+    def length(self, session: SessionId) -> int:
+        return len(self._get(session).transcript)
+
     def _look(self, session: SessionId, look: Look) -> None:
         stored, before = self._get(session), self.pending.get(session)
         if before is None and not look.is_new:
@@ -131,7 +134,8 @@ class InMemorySessions:
         self._left[session] = (*self._left.get(session, ()), stored)
         self._put(StoredSession(header, stored.prefix, Transcript(stored.prefix.digest, transcript.nodes)))
         look = self.pending.get(session) if topics else None
-        return self.review([look], topics, transcript.nodes[-1].at) if look else None
+        whole = [replace(look, messages=len(stored.transcript))] if look else []
+        return self.review(whole, topics, transcript.nodes[-1].at) if look else None
 
     async def load(self, session: SessionId) -> StoredSession:
         return self._get(session)
@@ -239,7 +243,7 @@ class InMemoryJobs:
         stored = await self._sessions.load(session)
         stages.reach(session, messages, len(stored.transcript))
         look = self._sessions.pending.get(session)
-        if look and look.messages <= messages and topics >= NAMES:
+        if look and self._sessions.length(session) <= messages and topics >= NAMES:
             del self._sessions.pending[session]
         return self._sessions.enqueue(session, messages, topics, why, at)
 
@@ -286,7 +290,9 @@ class InMemoryJobs:
         self._save(job)
 
     async def looks(self) -> Sequence[PendingLook]:
-        return tuple(sorted(self._sessions.pending.values(), key=lambda look: (look.due, look.session)))
+        found = self._sessions.pending.values()
+        now = (replace(look, messages=self._sessions.length(look.session)) for look in found)
+        return tuple(sorted(now, key=lambda look: (look.due, look.session)))
 
     async def hasten(self, sessions: Collection[SessionId], now: datetime) -> None:
         for look in [self._sessions.pending[each] for each in sessions if each in self._sessions.pending]:

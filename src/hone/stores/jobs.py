@@ -209,10 +209,12 @@ def _queue(connection: apsw.Connection, group: Sequence[PendingLook], topics: To
     return put(connection, first.session, first.tree, first.messages, topics, why, at, beside)
 
 
-def queue_pending(connection: apsw.Connection, session: SessionId, topics: Topics, at: int) -> Job | None:
-    """Queue what is to be looked back over in a session, before its messages give way to notes."""
+def queue_pending(
+    connection: apsw.Connection, session: SessionId, messages: int, topics: Topics, at: int
+) -> Job | None:
+    """Queue what is to be looked back over in the messages of a session that give way to notes."""
     look = looks.get(connection, session) if topics else None
-    return _queue(connection, [look], topics, at) if look else None
+    return _queue(connection, [replace(look, messages=messages)], topics, at) if look else None
 
 
 def forsake(connection: apsw.Connection, session: str, tree: str) -> None:

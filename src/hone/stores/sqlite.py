@@ -179,7 +179,7 @@ def _shorten(
     head = tree.put_nodes(connection, tree.put_chain(connection, prefix), nodes, formers)
     connection.execute(ADVANCE, (*astuple(head), *_opening((0, ""), 0, nodes), session))
     connection.execute("UPDATE sessions SET shared = 0 WHERE id = ?", (session,))
-    return jobs.queue_pending(connection, session, topics, head.at)
+    return jobs.queue_pending(connection, session, stored.head.depth, topics, head.at)
 
 
 def _load(connection: apsw.Connection, session: SessionId) -> StoredSession:
