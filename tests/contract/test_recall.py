@@ -179,6 +179,13 @@ async def test_a_star_stands_for_the_rest_of_a_word(memory: Memory) -> None:
     assert await memory.found("deploym") == []
 
 
+@pytest.mark.parametrize("word", ["conversation", "relativity", "nationalizations", "hopefulness"])
+async def test_a_star_may_stand_anywhere_in_a_word(memory: Memory, word: str) -> None:
+    await memory.keep(A, user(f"Something about {word}."), assistant("Which?"))
+    for length in range(3, len(word) + 1):
+        assert (A, 1) in await memory.found(f"{word[:length]}*"), length
+
+
 async def test_scripts_without_spaces_are_found_by_any_two_letters_or_one(memory: Memory) -> None:
     await memory.keep(A, user("我们昨天在东京吃了拉面。"), assistant("好吃吗?"))
     await memory.keep(B, user("京都很美,东边有山"), assistant("서울에서 만났어요"))

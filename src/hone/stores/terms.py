@@ -24,6 +24,14 @@ LOOKED, ALIKE, EACH = 200, 50, 2_000
 SHORTEST, ENDING = 3, 2
 """Letters of a beginning that are looked for at least, and letters that a stem may have lost or changed."""
 
+SUFFIXES = (
+    *("s", "e", "y", "ations", "ing", "ed", "ers", "ity", "ically", "ments", "ness"),
+    *("able", "ible", "atively", "ously", "fully", "isms", "ists", "izes"),
+)
+"""Ends of English words. Of "conversation" the index holds "convers", of "relativity" it holds "rel"."""
+ENDS = tuple(dict.fromkeys(each[at:] for each in SUFFIXES for at in range(len(each) + 1)))
+"""What may follow a beginning, which may stop in the middle of a suffix; nothing, too."""
+
 SIZE = "SELECT coalesce(max(id), 0) FROM contents"
 COUNT = """
 SELECT value, (SELECT count(*) FROM (
@@ -106,7 +114,8 @@ class WordIndex:
         after = first[:-1] + chr(ord(first[-1]) + 1)
         rows = self._connection.execute(ALIKE_WORDS, (first, after, LOOKED))
         words = sorted((word for (word,) in rows), key=len)[:ALIKE]
-        words = list(dict.fromkeys([*words, *_stems(first)]))
+        whole = filter(None, (self._stemmed(f"{first}{end}") for end in ENDS))
+        words = list(dict.fromkeys([*words, *_stems(first), *whole]))
         known = {word for word in words if self._stemmed(word) == word}
         each = max(1, EACH // len(words))
         found = self.newest([f'"{word}"' for word in words if word in known], each).values()
