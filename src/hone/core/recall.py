@@ -97,7 +97,7 @@ NOTES = "(Notes on the conversation so far; the messages they stand for were tak
 
 
 def is_aside(header: Header, passage: Passage) -> bool:
-    """Whether Hone speaks to itself: in a review or another fork, in notes, or in a question of its own."""
+    """Whether Hone speaks to itself: in a review or another fork, in notes, or in a question it asks."""
     notes = passage.role is Role.ASSISTANT and passage.text.startswith(NOTES)
     own = is_own_question(header, passage.number, passage.role, passage.trust)
     return header.origin is not Origin.USER or notes or own

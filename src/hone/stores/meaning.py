@@ -57,8 +57,8 @@ class Combine:
     def __call__(
         self, connection: apsw.Connection, ranked: Ranked, question: ParsedQuestion, query: Query
     ) -> Ranked:
-        """Return what was found by words or by meaning. Whoever writes a phrase or a beginning wants the
-        messages that hold it: these are left as they are."""
+        """Return what was found by words or by meaning. A question with a phrase or a beginning
+        is for the messages that hold it: their order stays."""
         embedder = number(connection, query.embedder)
         if embedder is None or question.phrases or question.beginnings:
             return ranked

@@ -173,7 +173,7 @@ class Lineage:
         self._learn(found)
 
     def owners(self, found: Iterable[Spot]) -> list[tuple[Spot, Owner]]:
-        """For each tree one spot with its owner: the first said of those on a line that goes on, if any."""
+        """For each tree one spot with its owner: the first said of those on a current line, if any."""
         trees: dict[str, tuple[Spot, Owner]] = {}
         for spot in found:
             owner = self.owner(spot)

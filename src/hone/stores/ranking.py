@@ -52,7 +52,7 @@ def rank(connection: apsw.Connection, question: ParsedQuestion, query: Query) ->
     must = " AND ".join(question.phrases)
     holding = index.some(must) if must else []
     if holding:
-        # Whoever writes a phrase wants the messages that hold it, not those beside them.
+        # A phrase is for the messages that hold it, not for those beside them.
         scores = _added(index, holding, question.terms, must)
         best = _pool(connection, scores, index.only, times, CANDIDATES)
         return Ranked(settled(connection, best), (*question.phrases, *question.terms), question.dropped)

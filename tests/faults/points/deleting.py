@@ -1,7 +1,6 @@
 """Deleting several conversations with one command. Killed anywhere, the same command finishes it."""
 
 import asyncio
-import shutil
 from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
@@ -13,7 +12,7 @@ from hone.core.trust import Trust
 from hone.knowledge import journal
 from hone.models.scripted import Scripted, rounds
 from hone.settings import Settings
-from tests.faults.points.scenario import DONE, REFUSED, Say, Told, debris, lying, unsound
+from tests.faults.points.scenario import DONE, REFUSED, Say, Told, copy_furnished, debris, lying, unsound
 
 SECRET = "The spare key is below the third flowerpot."
 
@@ -24,15 +23,7 @@ class Deleting:
     name = "delete"
 
     async def prepare(self, root: Path) -> None:
-        """Furnish one home for all runs."""
-        kept = root.with_name(f"{self.name}.kept")
-        if not kept.exists():
-            draft = root.with_name(f"{self.name}.draft")
-            shutil.rmtree(draft, ignore_errors=True)
-            draft.mkdir()
-            await furnish(draft)
-            draft.rename(kept)
-        shutil.copytree(kept, root, dirs_exist_ok=True)
+        await copy_furnished(self.name, root, furnish)
 
     async def rehearse(self, root: Path) -> tuple[object, set[str]]:
         code, message = await asyncio.to_thread(delete, root)

@@ -1,7 +1,6 @@
 """Erasing what is in every kind of place. Killed anywhere, it can be repeated, and comes to the same end."""
 
 import re
-import shutil
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -17,7 +16,7 @@ from hone.files.erasing import below
 from hone.knowledge import journal
 from hone.stores.database import connect
 from hone.stores.examine import examine
-from tests.faults.points.scenario import DONE, Say, Told
+from tests.faults.points.scenario import DONE, Say, Told, copy_furnished
 from tests.features.facts import furnish, make_fact, open_home
 
 FACT, REASON = make_fact(Random(1)), "kept for this test"
@@ -58,18 +57,7 @@ class Erase:
     name = "erase"
 
     async def prepare(self, root: Path) -> None:
-        """Furnish one home for all runs."""
-        kept = root.with_name(f"{self.name}.kept")
-        if not kept.exists():
-            draft = root.with_name(f"{self.name}.draft")
-            shutil.rmtree(draft, ignore_errors=True)
-            draft.mkdir()
-            await furnish(draft, FACT, "a")
-            async with open_home(draft) as hone:
-                author = Author(Actor.OWNER, reason=REASON)
-                await hone.keeper.note([(USER, journal.Add(LESSON))], author)
-            draft.rename(kept)
-        shutil.copytree(kept, root, dirs_exist_ok=True)
+        await copy_furnished(self.name, root, _furnish)
 
     async def rehearse(self, root: Path) -> Any:
         for plan, _ in STEPS:
@@ -91,6 +79,13 @@ class Erase:
             gone.append(f"half: the next process does not come to the same end: {found!r:.1500}")
         with closing(connect(root / "home" / "hone.db", 10)) as connection:
             return gone + [f"unsound: {line}" for line in examine(connection)]
+
+
+async def _furnish(root: Path) -> None:
+    await furnish(root, FACT, "a")
+    async with open_home(root) as hone:
+        author = Author(Actor.OWNER, reason=REASON)
+        await hone.keeper.note([(USER, journal.Add(LESSON))], author)
 
 
 async def _erase(root: Path, plan: Plan) -> None:

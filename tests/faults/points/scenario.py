@@ -1,5 +1,6 @@
 """What is played, disturbed and inspected: work that says what was acknowledged as soon as it is."""
 
+import shutil
 from collections.abc import Awaitable, Callable, Sequence, Set
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
@@ -120,6 +121,18 @@ class Deeds(Generic[T]):
             if await self.view(it) != views[-1]:
                 wrong.append("half: the next process does not come to the same end")
         return wrong + debris(root, known) + await unsound(root / "home")
+
+
+async def copy_furnished(name: str, root: Path, furnish: Callable[[Path], Awaitable[None]]) -> None:
+    """Furnish one home for all runs of a scenario, and copy it."""
+    kept = root.with_name(f"{name}.kept")
+    if not kept.exists():
+        draft = root.with_name(f"{name}.draft")
+        shutil.rmtree(draft, ignore_errors=True)
+        draft.mkdir()
+        await furnish(draft)
+        draft.rename(kept)
+    shutil.copytree(kept, root, dirs_exist_ok=True)
 
 
 def lying(root: Path) -> set[str]:
