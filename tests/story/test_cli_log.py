@@ -20,7 +20,7 @@ from hone.knowledge.journal import Add, Edit, ReplaceEntry
 from hone.knowledge.skills.folder import Create, WriteFile
 from hone.models.fake_provider import FakeProvider
 from hone.models.scripted import call, rounds, rules
-from tests.cli.driving import CTRL_C, Ended, environment, hone, terminal
+from tests.cli.driving import Ended, environment, hone, terminal
 from tests.cli.owner import Owner
 from tests.conftest import Figures
 
@@ -216,12 +216,15 @@ async def test_at_a_terminal_each_approval_is_asked_for(home: Path, tmp_path: Pa
     await asyncio.to_thread(note, MISLED, Add("Deploys \u202erun on Fridays\nand\u200b Mondays"))
     await asyncio.to_thread(note, MISLED, Add("Nobody tests"))
     env = environment(home)
-    for answer, code, said in ((CTRL_C, 130, "Stopped."), (b"n\n", 1, "Change 1 goes on waiting.")):
-        async with terminal("approve", "1", env=env, folder=tmp_path) as user:
-            await user.sees("waits because", "Approve change 1 as shown? [y/N]:")
-            user.type(answer)
-            await user.sees(said)
-            assert await user.ended() == code
+    async with terminal("approve", "1", env=env, folder=tmp_path) as user:
+        await user.sees("waits because", "Approve change 1 as shown? [y/N]:")
+        assert await user.interrupt() == 130
+        await user.sees("Stopped.")
+    async with terminal("approve", "1", env=env, folder=tmp_path) as user:
+        await user.sees("waits because", "Approve change 1 as shown? [y/N]:")
+        user.type(b"n\n")
+        await user.sees("Change 1 goes on waiting.")
+        assert await user.ended() == 1
     async with terminal("approve", "1", "2", env=env, folder=tmp_path) as user:
         await user.sees(
             "+- Deploys \\u202erun on Fridays", "+  and\\u200b Mondays", "change 1 as shown? [y/N]:"

@@ -15,7 +15,7 @@ from hone.models.fake_provider import FakeProvider
 from hone.models.fake_provider.faults import refusing
 from hone.models.scripted import Script, echo, lines, rules
 from hone.stores.keys import FILE
-from tests.cli.driving import CTRL_C, ENTER, Terminal, environment, hone, terminal
+from tests.cli.driving import ENTER, Terminal, environment, hone, terminal
 from tests.conftest import Figures
 from tests.web.rig import running
 
@@ -103,8 +103,7 @@ async def test_a_key_is_asked_for_tested_and_kept_only_if_it_works(home: Path, t
                 await screen.sees(outcome)
                 assert typed.encode() not in screen.data
             await screen.sees("Talk to it now?")
-            screen.type(CTRL_C)
-            assert await screen.ended() == 130
+            assert await screen.interrupt() == 130
         assert (await hone("run", "hi", env=env)).code == 0
     kept = json.loads((home / FILE).read_text())["keys"]
     assert {name: each["value"] for name, each in kept.items()} == {"ANTHROPIC_API_KEY": KEY}
