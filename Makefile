@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 UV := $(BIN)/uv pip
 # Where versions of Python differ: asyncio, types, regular expressions, SQLite, start-up.
 SMOKE := tests/test_loop.py tests/test_public.py tests/core/test_regex.py tests/wire/test_golden.py tests/story/test_home.py
-SMOKE_NEEDS := httpx2 hypothesis pytest pytest-timeout pytest-xdist
+SMOKE_NEEDS := httpx2 hypothesis numpy pytest pytest-timeout pytest-xdist safetensors tokenizers
 INSTALL := $(UV) install --quiet --python $(BIN)/python --compile-bytecode
 
 export UV_SYSTEM_CERTS := 1
