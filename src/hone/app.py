@@ -188,7 +188,8 @@ class Hone(TaskRunner):
     def keeper(self) -> Keeper:
         """The one way to change what is known."""
         tree = FileTree(self.home)
-        return Keeper(self.stores.ledger, tree, self.clock, self.say, self._rules(), self.meanings)
+        stores, rules = self.stores, self._rules()
+        return Keeper(stores.ledger, tree, self.clock, self.say, rules, self.meanings, stores.sessions)
 
     @cached_property
     def library(self) -> Library:

@@ -1,13 +1,13 @@
 """Read the settings from hone.toml and the environment, once, into one frozen tree."""
 
 import os
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
 
+from hone.core import seldom
 from hone.core.errors import SettingsError
 from hone.sandbox.spec import SandboxAccess, find_system
 
@@ -384,6 +384,6 @@ def _parse(path: Path) -> dict[str, Any]:
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"{path} cannot be read: {error}.") from error
     try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        return seldom.tomllib.loads(text)
+    except seldom.tomllib.TOMLDecodeError as error:
         raise SettingsError(f"{path} is not valid TOML: {error}.") from error

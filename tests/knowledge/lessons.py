@@ -10,6 +10,8 @@ from hone.core.errors import Refused
 from hone.core.ids import SessionId
 from hone.core.ledger import MEMORY, USER, Actor, Author, ChangeState, Entry, Target
 from hone.core.messages import ToolCall, answer, assistant, user
+from hone.core.ports import Header
+from hone.core.prefix import Prefix
 from hone.core.transcript import Source, Transcript
 from hone.core.trust import Trust
 from hone.knowledge.evidence import locate
@@ -17,8 +19,10 @@ from hone.knowledge.journal import Edit, entries
 from hone.knowledge.keeper import DEFAULTS, Keeper
 from hone.stores.database import Database
 from hone.stores.ledger import SqliteLedger
+from hone.stores.sqlite import SqliteSessions
 
 HERE, NONE = SessionId("5e55"), SessionId("")
+PREFIX = Prefix("scripted/one", "You help.")
 CALL = ToolCall("1", "web_fetch", "{}")
 
 
@@ -29,8 +33,9 @@ class Lessons:
     keeper: Keeper
     clock: ManualClock
     ledger: SqliteLedger
+    sessions: SqliteSessions
     session: SessionId = HERE
-    talk: Transcript = field(default_factory=lambda: Transcript("r"))
+    talk: Transcript = field(default_factory=lambda: Transcript(PREFIX.digest))
 
     def say(self, text: str) -> str:
         self.clock.advance(60)
@@ -44,7 +49,11 @@ class Lessons:
         self.talk = asks.then(answer(CALL, text), Trust.FOREIGN, self.clock.now())
 
     def begin(self, session: str) -> None:
-        self.session, self.talk = SessionId(session), Transcript("r")
+        self.session, self.talk = SessionId(session), Transcript(PREFIX.digest)
+
+    async def keep(self) -> None:
+        """Store the conversation."""
+        await self.sessions.start(Header(self.session, self.clock.now()), PREFIX, self.talk.nodes)
 
     def author(self, *claims: str, actor: Actor = Actor.REVIEW) -> Author:
         located = locate(claims, Source(self.session, self.talk))
@@ -71,8 +80,9 @@ async def lessons(home: Path) -> AsyncIterator[Lessons]:
     home.mkdir(parents=True, exist_ok=True)
     database = Database.open(home / "hone.db")
     clock = ManualClock()
-    ledger = SqliteLedger(database)
-    yield Lessons(Keeper(ledger, None, clock, lambda _: None, DEFAULTS), clock, ledger)
+    ledger, sessions = SqliteLedger(database), SqliteSessions(database)
+    keeper = Keeper(ledger, None, clock, lambda _: None, DEFAULTS, sessions=sessions)
+    yield Lessons(keeper, clock, ledger, sessions)
     await database.close()
 
 

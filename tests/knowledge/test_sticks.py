@@ -487,6 +487,47 @@ async def test_a_changed_mind_is_not_added_beside_what_it_may_change(
         assert await it.active() == [new]
 
 
+@pytest.mark.parametrize(
+    ("said", "old", "later", "new"),
+    [
+        (
+            "Schick mir die Berichte immer am Freitag.",
+            "Summaries are due before the weekend.",
+            "Die Berichte will ich immer am Montag.",
+            "The user reads them at the start of the week.",
+        ),
+        (
+            "Always send the invoices to the office in Leeds.",
+            "Bills are addressed to the northern branch.",
+            "Always send the invoices to the office in London.",
+            "The capital receives what customers pay for.",
+        ),
+    ],
+)
+async def test_the_owners_words_tell_what_an_entry_is_about_when_its_own_do_not(
+    home: Path, said: str, old: str, later: str, new: str
+) -> None:
+    async with lessons(home) as it:
+        it.say(said)
+        assert is_active(await it.note(Add(old), "#1"))
+        await it.keep()
+        it.begin("b")
+        it.say(later)
+        it.say("I live in Riga.")
+        assert old in str(await it.note(Add(new), "#1"))
+        assert is_active(await it.note(Add("Lives in Riga."), "#2"))
+        assert is_active(await it.note(ReplaceEntry(old, new), "#1"))
+
+
+async def test_what_held_before_a_change_does_not_rest_on_words_about_the_change(home: Path) -> None:
+    async with lessons(home) as it:
+        it.say("I write plain: short sentences, no superlatives.")
+        it.say("A superlative here and there is fine after all.")
+        refused = await it.note(Add("User writes plain, no superlatives."), "#2")
+        assert "speaks of a change" in str(refused)
+        assert is_active(await it.note(Add("A superlative here and there is fine."), "#2"))
+
+
 async def test_two_lessons_of_one_message_about_a_change_are_both_added(home: Path) -> None:
     async with lessons(home) as it:
         it.say("From now on use tabs, and call me Joy.")

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import shlex
 import signal
 import subprocess
 from collections.abc import Awaitable, Callable, Iterable, Iterator
@@ -16,6 +15,7 @@ import click
 from hone.app import Hone
 from hone.cli.options import Options
 from hone.cli.output import echo
+from hone.core import seldom
 from hone.core.errors import HoneError, Missing, Refused, SettingsError
 from hone.core.events import Emit, TurnEnded
 from hone.core.ledger import ChangeState
@@ -195,7 +195,7 @@ async def take_turn(
 
 def find_editor(file: Path) -> list[str]:
     """Return the command of the user's editor. Raises SettingsError if there is none for this file."""
-    editor = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "")
+    editor = seldom.shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "")
     if not editor:
         raise SettingsError(f"No editor is named. Set EDITOR, or open {file} yourself.")
     return editor

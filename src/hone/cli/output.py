@@ -1,7 +1,6 @@
 """Print tables, times and JSON, and write results to new files."""
 
 import json
-import shutil
 import sys
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
@@ -10,6 +9,7 @@ from textwrap import wrap
 
 import click
 
+from hone.core import seldom
 from hone.core.errors import HoneError
 from hone.core.visible import one_line, visible
 from hone.files.atomic import create_file
@@ -17,7 +17,7 @@ from hone.files.atomic import create_file
 
 def columns() -> int:
     """Return how wide the terminal is."""
-    return shutil.get_terminal_size().columns
+    return seldom.shutil.get_terminal_size().columns
 
 
 def screen_width() -> int | None:

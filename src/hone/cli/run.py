@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -26,6 +25,7 @@ from hone.cli.options import (
     schema_option,
 )
 from hone.cli.render import Renderer, paint_for
+from hone.core import seldom
 from hone.core.errors import HoneError
 from hone.core.events import Emit, Event, Notice
 from hone.core.ledger import ChangeId, ChangeQuery, LessonText
@@ -155,7 +155,7 @@ def perform(
 def _next_step(session: Session, options: Options) -> Iterator[str]:
     """Say how to carry out a plan."""
     if session.mode is Mode.PLAN:
-        home = f" --home {shlex.quote(str(options.home))}" if options.home else ""
+        home = f" --home {seldom.shlex.quote(str(options.home))}" if options.home else ""
         yield "Nothing was changed. To carry out this plan:"
         yield f'  hone{home} run --resume {session.id} --mode auto "{GO_AHEAD}"\n'
 

@@ -31,6 +31,7 @@ from hone.core.ledger import (
     Target,
     skill,
 )
+from hone.core.ports import Sessions
 from hone.core.skill import ARCHIVED, SkillOrigin
 from hone.core.value import replace
 from hone.core.waiting import uninterrupted
@@ -118,7 +119,7 @@ def exclusive(
 class Keeper:
     """Changes what is known. Without a `disk` nothing is published. `say` takes one plain sentence for the
     owner, as when a file was missing and was published again. With `meanings`, lessons that share no words
-    are compared, too."""
+    are compared, too, and with `sessions` the owner's words that they were made of."""
 
     def __init__(
         self,
@@ -128,13 +129,15 @@ class Keeper:
         say: Callable[[str], None],
         rules: KeeperRules = DEFAULTS,
         meanings: "Meanings | None" = None,
+        sessions: Sessions | None = None,
     ) -> None:
         self.ledger = ledger
         self.rules = rules
         self._clock = clock
         self._say = say
         self._meanings = meanings
-        self._vetting = Vetting(ledger, meanings)
+        self._sessions = sessions
+        self._vetting = Vetting(ledger, meanings, sessions)
         self._noting = Noting(self.sync, self._vetting, clock, rules.limits)
         self.file_sync = FileSync(ledger, disk, clock, say, alone=bool(rules.closed)) if disk else None
 
@@ -150,7 +153,9 @@ class Keeper:
     def stage(self) -> tuple["Keeper", StagedLedger]:
         """Return a keeper for changes that nobody else sees until `commit` makes them."""
         ledger = StagedLedger(self.ledger)
-        return Keeper(ledger, None, self._clock, self._say, self.rules, self._meanings), ledger
+        return Keeper(
+            ledger, None, self._clock, self._say, self.rules, self._meanings, self._sessions
+        ), ledger
 
     async def files(self, target: Target) -> Files:
         """Return what a target holds, the owner's edits by hand included. If its files cannot be read, what

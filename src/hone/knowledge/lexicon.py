@@ -1,13 +1,13 @@
 """Look words up in the lists of a language, and detect the language of a text."""
 
 import re
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
 import msgspec
 
+from hone.core import seldom
 from hone.core.regex import regex
 from hone.knowledge.language import Kind, Language
 
@@ -182,7 +182,7 @@ def _alternate(lines: Sequence[tuple[str, ...]], one: str, other: str) -> bool:
 @cache
 def lexicons() -> Mapping[str, Lexicon]:
     files = {path.stem: path.read_text("utf-8") for path in sorted(_FILES.glob("*.toml"))}
-    read = {name: msgspec.convert(tomllib.loads(text), Language) for name, text in files.items()}
+    read = {name: msgspec.convert(seldom.tomllib.loads(text), Language) for name, text in files.items()}
     return {name: Lexicon(language, read["en"]) for name, language in read.items()}
 
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from datetime import date
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from hone.core import seldom
 from hone.core.clock import Clock
 from hone.core.errors import Missing, Refused
 from hone.core.ids import SessionId
@@ -169,7 +169,9 @@ class Library:
             return held
         if name in bundled.names():
             return {**bundled.files(name), **held}
-        near = ", ".join(get_close_matches(name, (*await self._catalog.names(), *bundled.names()), 3))
+        near = ", ".join(
+            seldom.difflib.get_close_matches(name, (*await self._catalog.names(), *bundled.names()), 3)
+        )
         close = f" Close: {near}." if near else ""
         raise Missing(f"There is no skill {one_line(name, 80)!r}.{close}")
 

@@ -2,10 +2,10 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from difflib import SequenceMatcher
 
 from msgspec import Struct
 
+from hone.core import seldom
 from hone.knowledge.journal import blocks, lines
 
 
@@ -108,7 +108,7 @@ class _Hunk(Struct, frozen=True):
 
 
 def _hunks(base: Sequence[str], side: Sequence[str]) -> list[_Hunk]:
-    matcher = SequenceMatcher(None, base, side, autojunk=False)
+    matcher = seldom.difflib.SequenceMatcher(None, base, side, autojunk=False)
     return [
         _Hunk(start, end, tuple(side[first:last]))
         for tag, start, end, first, last in matcher.get_opcodes()

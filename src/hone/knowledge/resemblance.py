@@ -4,7 +4,6 @@ The comparison knows no meaning. Words lose their endings, and words that every 
 it decides is whether code asks, refuses or replaces, never whether something is the owner's word.
 """
 
-import tomllib
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
@@ -13,6 +12,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from hone.core import seldom
 from hone.core.regex import regex
 from hone.core.skill import to_stem
 from hone.knowledge.language import Kind
@@ -122,6 +122,11 @@ def is_opposite(one: str, other: str) -> bool:
     choose differently."""
     a, b = gist(one), gist(other)
     return a.negated != b.negated or bool(_differing(a, b))
+
+
+def denies(text: str, said: Sequence[str]) -> bool:
+    """Whether a lesson denies something, and none of the words it rests on do."""
+    return gist(text).negated and not any(gist(each).negated for each in said)
 
 
 def is_same_subject(one: str, other: str) -> bool:
@@ -247,7 +252,7 @@ def _singles(each: Gist) -> set[int]:
 @cache
 def subjects() -> Subjects:
     text = Path(__file__).with_name("subjects.toml").read_text("utf-8")
-    return msgspec.convert(tomllib.loads(text), Subjects)
+    return msgspec.convert(seldom.tomllib.loads(text), Subjects)
 
 
 @cache

@@ -14,6 +14,7 @@ from msgspec import Struct
 from hone.core.errors import AlreadyKnown, Refused
 from hone.core.ledger import MEMORY, USER, Actor, Author, ChangeId, Entry, Ledger, Target
 from hone.core.loading import import_object
+from hone.core.ports import Sessions
 from hone.core.value import replace
 from hone.core.visible import visible
 from hone.knowledge import journal, places, validity
@@ -21,11 +22,13 @@ from hone.knowledge.admission import FAULTS
 from hone.knowledge.comparing import entries_in
 from hone.knowledge.cues import is_negative_claim, only_asks, speaks_of_change
 from hone.knowledge.folding import Draft, Step, load_all_steps, steps
+from hone.knowledge.origins import Origins, speak_of_the_same
 from hone.knowledge.own_words import states
 from hone.knowledge.quoting import quotes
 from hone.knowledge.reasons import find_cue, tells_of_owner
 from hone.knowledge.resemblance import (
     contradicts,
+    denies,
     find_alike,
     has_same_words,
     is_opposite,
@@ -66,6 +69,10 @@ CHANGED = (
     "no longer holds; if they all hold, use add_anyway."
 )
 
+OTHERWISE = (
+    "Not saved: the user speaks of a change, and the words you name do not say this. Save what holds now, in "
+    "the user's words. If this follows from them, use add_anyway."
+)
 GROUNDLESS = (
     "Not saved: the words you name say nothing of the kind. Quote the words that state it. If it still "
     "follows from them, use add_anyway."
@@ -91,8 +98,11 @@ class Vetted(Struct, frozen=True):
 
 
 class Vetting:
-    def __init__(self, ledger: Ledger, meanings: "Meanings | None" = None) -> None:
+    def __init__(
+        self, ledger: Ledger, meanings: "Meanings | None" = None, sessions: Sessions | None = None
+    ) -> None:
         self._ledger = ledger
+        self._origins = Origins(ledger, sessions)
         self._nearness: Nearness | None = import_object(NEARNESS)(meanings) if meanings else None
         self.withdrawals = Withdrawals(ledger)
         self._replaced: list[str] = []
@@ -134,43 +144,58 @@ class Vetting:
             removals = [(each, journal.Remove(old)) for each, old in others]
             return [(first, journal.ReplaceEntry(entry, edit.text)), *removals]
         if not edit.anyway and journal.normalize(edit.text) not in staying[target]:
-            await self._check_alike(text, [entry for _, entry in near])
+            await self._check_alike(text, near, author)
             with suppress(*FAULTS):  # they only advise; what cannot be compared is judged later
                 _check_ground(text, author.quotes)
                 await self._check_changed(text, near, author)
         return [(target, edit)]
 
-    async def _check_alike(self, text: str, entries: Sequence[str]) -> None:
-        """Refuse what may be known already, with the entries that are like it: by their words, or else by
-        what they mean."""
-        by_wording = {validity.read(entry).wording: entry for entry in entries}
-        alike = find_alike(text, list(by_wording)) or await self._find_near(text, list(by_wording))
+    async def _check_alike(self, text: str, near: Sequence[tuple[Target, str]], author: Author) -> None:
+        """Refuse what may be known already, with the entries that are like it: by their words, by what they
+        mean, or by the owner's words that they were made of."""
+        by_wording = {validity.read(entry).wording: entry for _, entry in near}
+        found = find_alike(text, list(by_wording)) or await self._find_near(text, list(by_wording))
+        alike = [by_wording[each] for each in found] or await self._find_same_words(near, author)
         if not alike:
             return
-        listed = _list([by_wording[each] for each in alike])
-        if any(has_same_words(text, each) for each in alike):
-            raise AlreadyKnown(f"Not added: this is already known, in other words.\n{listed}")
+        if any(has_same_words(text, each) for each in found):
+            raise AlreadyKnown(f"Not added: this is already known, in other words.\n{_list(alike)}")
         raise Refused(
             "Not added: these entries are alike. Replace the one that it corrects or completes; if it is a "
-            f"different matter, use add_anyway.\n{listed}"
+            f"different matter, use add_anyway.\n{_list(alike)}"
         )
 
+    async def _find_same_words(self, near: Sequence[tuple[Target, str]], author: Author) -> list[str]:
+        """Return the older entries that come from words of the owner's about the same subject."""
+        said = _sentences(author.quotes)
+        return [
+            entry
+            for target, entry in near
+            if speak_of_the_same(said, await self._origins.find_words(target, entry))
+            and await self._is_older(target, entry, author)
+        ]
+
     async def _check_changed(self, text: str, near: Sequence[tuple[Target, str]], author: Author) -> None:
-        """Refuse an addition where the owner may have changed their mind about an entry. Either may be in
-        words of the agent's, so the sentences that it was made of count, too."""
-        said = [quote[start:end] for quote in author.quotes for start, end in sentences(quote)]
+        """Refuse an addition where the owner may have changed their mind about an entry, and one that says
+        what held before. Either may be in words of the agent's, so the sentences that it was made of count,
+        too."""
+        said = _sentences(author.quotes)
         about = [each for each in said if shares_any(text, each)] or said
         if not speaks_of_change(about):
             return
+        if denies(text, about):
+            raise Refused(OTHERWISE)
         words = " ".join((text, *about))
-        like = [(target, entry) for target, entry in near if shares_any(words, entry)]
+        like = [each for each in near if await self._is_about(words, *each)]
         if found := [entry for target, entry in like if await self._is_older(target, entry, author)]:
             raise Refused(f"{CHANGED}\n{_list(found)}")
 
+    async def _is_about(self, words: str, target: Target, entry: str) -> bool:
+        return shares_any(words, " ".join((entry, *await self._origins.find_words(target, entry))))
+
     async def _is_older(self, target: Target, entry: str, author: Author) -> bool:
         """Whether an entry rests on none of the messages that the author names, and came before them."""
-        origin = await find_origin(self._ledger, target, entry)
-        evidence = origin.change.author.evidence if origin else ()
+        evidence = await self._origins.find_evidence(target, entry)
         ground = {(each.session, each.message) for each in evidence}
         return any((each.session, each.message) not in ground for each in author.evidence)
 
@@ -275,6 +300,10 @@ class Vetting:
                 f"Not changed: the user brought this entry back on {_day(found)}. Change it only if the user "
                 "asks for it again."
             )
+
+
+def _sentences(texts: Sequence[str]) -> list[str]:
+    return [text[start:end] for text in texts for start, end in sentences(text)]
 
 
 def _has_taken_back(known: Sequence[Withdrawal], target: Target, author: Author) -> bool:

@@ -3,9 +3,9 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from difflib import unified_diff
 from typing import Any
 
+from hone.core import seldom
 from hone.core.errors import HoneError
 from hone.core.holding import ERASED
 from hone.core.ledger import (
@@ -142,7 +142,7 @@ def rows(step: Step, around: int) -> list[str]:
     if step.path.startswith("@") or not is_text(step):
         return []
     before, after = (journal.lines((data or b"").decode()) for data in (step.before, step.after))
-    return list(unified_diff(before, after, n=around, lineterm=""))[2:]
+    return list(seldom.difflib.unified_diff(before, after, n=around, lineterm=""))[2:]
 
 
 def is_text(step: Step) -> bool:

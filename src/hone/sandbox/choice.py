@@ -5,11 +5,11 @@ import sys
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
-from shutil import which
 from weakref import WeakSet
 
 from msgspec import Struct
 
+from hone.core import seldom
 from hone.core.clock import Clock, SystemClock
 from hone.core.loading import import_object
 from hone.core.value import replace
@@ -67,11 +67,11 @@ def known_modes() -> list[SandboxMode]:
         return []
     root = os.geteuid() == 0
     down = ", root's rights dropped" if root else ""
-    bwrap = which("bwrap", path=PATH)
+    bwrap = seldom.shutil.which("bwrap", path=PATH)
     mounting = LandlockFence(drop=root, mounts=True)
     found = [SandboxMode(f"landlock with mounts{down}", ALL, mounting.wrap, seals=True, enters=not root)]
     if bwrap:
-        bubble = Bubblewrap(bwrap, which("prlimit", path=PATH), drop=root)
+        bubble = Bubblewrap(bwrap, seldom.shutil.which("prlimit", path=PATH), drop=root)
         found.insert(0, SandboxMode(f"bubblewrap{down}", ALL, bubble.wrap, seals=True))
     if not root:  # root has no need of user namespaces, and can mount where there is a sandbox at all
         found.append(SandboxMode("landlock", ALL, LandlockFence(drop=False, mounts=False).wrap))

@@ -2,7 +2,8 @@
 
 import os
 from pathlib import Path
-from shutil import rmtree
+
+from hone.core import seldom
 
 
 def cleared(folder: Path) -> None:
@@ -12,4 +13,4 @@ def cleared(folder: Path) -> None:
             path = os.path.join(root, name)
             if not os.path.islink(path):
                 os.chmod(path, 0o700)
-    rmtree(folder, ignore_errors=True)
+    seldom.shutil.rmtree(folder, ignore_errors=True)

@@ -7,10 +7,10 @@ import os
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
-from shutil import which
 
 from msgspec import Struct
 
+from hone.core import seldom
 from hone.sandbox.spec import PATH
 
 _KEYS = r"^(user\.(name|email)|init\.defaultbranch)$"
@@ -31,7 +31,7 @@ class Identity(Struct, frozen=True):
 def find_identity(folder: Path, environ: Mapping[str, str]) -> Identity:
     """Of the global configuration alone. Nothing of the repository is used but where it lies, on which an
     `includeIf` may depend."""
-    git = which("git", path=PATH)
+    git = seldom.shutil.which("git", path=PATH)
     if git is None:
         return Identity()
     passed = {name: environ[name] for name in _PASSED if environ.get(name)}

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from tempfile import mkdtemp
 
+from hone.core import seldom
 from hone.core.clock import Clock
 from hone.core.visible import one_line
 from hone.sandbox.guard import GuardFinding, Seals, TreeGuard
@@ -56,7 +56,9 @@ class Protection:
             if root:
                 root.mkdir(mode=0o700, parents=True, exist_ok=True)
             begun = self._clock.now().strftime("%Y%m%d-%H%M%S-")
-            self._quarantine = Path(mkdtemp(prefix=begun if root else "hone-quarantine-", dir=root))
+            self._quarantine = Path(
+                seldom.tempfile.mkdtemp(prefix=begun if root else "hone-quarantine-", dir=root)
+            )
         self._count += 1
         return self._quarantine / str(self._count) / path
 

@@ -3,10 +3,10 @@
 import asyncio
 from collections.abc import Sequence
 from pathlib import Path
-from tempfile import mkdtemp
 
 from msgspec import Struct
 
+from hone.core import seldom
 from hone.core.clock import Clock, SystemClock
 from hone.core.value import replace
 from hone.sandbox.caches import cache_variables, open_cache, prune_daily
@@ -53,7 +53,7 @@ class Workspace:
     def scratch(self) -> Path:
         if self._scratch is None:
             identity = self._place().view.identity
-            self._scratch = Path(mkdtemp(prefix="hone-")).resolve()
+            self._scratch = Path(seldom.tempfile.mkdtemp(prefix="hone-")).resolve()
             (self._scratch / "home").mkdir()
             (self._scratch / "home" / ".gitconfig").write_text(write_configuration(identity), "utf-8")
         return self._scratch

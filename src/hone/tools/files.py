@@ -5,13 +5,13 @@ import contextlib
 import errno
 import os
 from collections.abc import Iterator, Sequence
-from difflib import SequenceMatcher, get_close_matches
 from itertools import islice
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
 
+from hone.core import seldom
 from hone.core.errors import HoneError, Refused
 from hone.core.permissions import Action, Request
 from hone.core.permit import Effect
@@ -163,7 +163,7 @@ class Absent(FileNotFoundError):
         self.near: list[str] = []
         with contextlib.suppress(OSError):
             names = [] if place.missing else place.neighbors()
-            self.near = get_close_matches(place.name, names, n=3)
+            self.near = seldom.difflib.get_close_matches(place.name, names, n=3)
         self.trust = labels.of_folder(place.path.parent) if self.near else Trust.AGENT
 
 
@@ -289,7 +289,7 @@ def _closest(text: str, find: str) -> str:
     lines: dict[str, str] = {}
     for number, (line, safe) in enumerate(zip(whole, redact_rows(whole, 0, len(whole)), strict=True), 1):
         lines.setdefault(line.strip()[:200], f"\n{number}: {_clipped(safe.rstrip())}")
-    near = get_close_matches(wanted, lines, n=3)
+    near = seldom.difflib.get_close_matches(wanted, lines, n=3)
     return "".join(["\nClosest lines:" if near else "", *(lines[line] for line in near)])
 
 
@@ -315,7 +315,7 @@ def _hunks(
 ) -> Iterator[str]:
     """What differs is told by the lines themselves, and shown in their `safe` form."""
     left, right = safe
-    for group in SequenceMatcher(None, old, new).get_grouped_opcodes(AROUND):
+    for group in seldom.difflib.SequenceMatcher(None, old, new).get_grouped_opcodes(AROUND):
         (_, first, _, second, _), (_, _, last, _, end) = group[0], group[-1]
         yield f"@@ -{start + first + 1},{last - first} +{start + second + 1},{end - second} @@"
         for tag, *(a, b, c, d) in group:

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from shutil import which
 from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Struct
 
+from hone.core import seldom
 from hone.core.clock import Clock
 from hone.core.errors import HoneError
 from hone.core.messages import sound
@@ -130,7 +130,7 @@ class Shell:
         return f"p{self._last}"
 
     def argv(self, command: str) -> list[str]:
-        shell = which("bash", path=PATH) or "/bin/sh"
+        shell = seldom.shutil.which("bash", path=PATH) or "/bin/sh"
         return [shell, "-c", _SCRIPT, shell, command, self.place, str(self.workspace.folder)]
 
     def arrive(self, report: bytes) -> str:

@@ -5,7 +5,6 @@ that very file with `hone trust`.
 """
 
 import json
-import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Literal
 
 import msgspec
 
+from hone.core import seldom
 from hone.core.errors import Refused, StoreError
 from hone.core.messages import digest
 from hone.core.visible import path_to_text
@@ -125,7 +125,7 @@ def read_project(folder: Path) -> ProjectRules | None:
         raise Refused(f"{FILE} cannot be read: {error.strerror or error}.") from error
     try:
         text = data.decode()
-        texts = msgspec.convert(tomllib.loads(text), RuleTexts)
+        texts = msgspec.convert(seldom.tomllib.loads(text), RuleTexts)
         texts.parse()
     except (ValueError, RecursionError, Refused) as error:  # of TOML, of its types, of a rule
         reason = str(error).rstrip(".")

@@ -7,7 +7,6 @@ covers everything.
 
 import os
 import re
-import shlex
 from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
@@ -16,6 +15,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
+from hone.core import seldom
 from hone.core.errors import Refused
 from hone.core.loading import import_object
 
@@ -144,7 +144,7 @@ def _fits(pattern: str, forms: Sequence[tuple[str, ...]]) -> bool:
 
 def _words(text: str) -> tuple[str, ...]:
     try:
-        return tuple(shlex.split(text))
+        return tuple(seldom.shlex.split(text))
     except ValueError:
         return tuple(text.split())
 
@@ -154,7 +154,7 @@ def exact_rules(tool: str, text: str) -> tuple[Rule, ...]:
     no rule would cover this text and nothing else."""
     commands = [*parse_commands(text)]
     if commands and all(each.plain for each in commands):
-        lines = dict.fromkeys(shlex.join(each.argv) for each in commands)
+        lines = dict.fromkeys(seldom.shlex.join(each.argv) for each in commands)
         found = [rule for line in lines for rule in exact_rule(tool, line)]
         return tuple(found) if len(found) == len(lines) else ()
     whole = text.strip()
