@@ -46,6 +46,8 @@ class Fate(Struct, frozen=True):
     """It is the first one of its story and was stated in the first turns."""
     reviewed: bool
     """A review has read its turn before the next conversation began."""
+    learned: bool = True
+    """It was known in the next prompt, or else in the end."""
 
 
 class Score(Struct, frozen=True):
@@ -112,7 +114,8 @@ def judge(done: Performance) -> Iterator[Fate]:
         else:
             known = holds(done.prompts[number + 1], lesson)
         early = (number, lesson.turn) == first and number == 0 and lesson.turn < FIRST
-        yield Fate(story.id, at, lesson.kind, known, early, is_reviewed(done, lesson))
+        learned = known or holds(done.active[-1], lesson)
+        yield Fate(story.id, at, lesson.kind, known, early, is_reviewed(done, lesson), learned)
 
 
 def is_reviewed(done: Performance, lesson: Lesson) -> bool:

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 import hone
 from benchmarks.week.cues import Alarms
-from benchmarks.week.figures import Figures, Score, by_surface, summarize
+from benchmarks.week.figures import Fate, Figures, Score, by_surface, summarize
 
 USUAL = 0.1
 """The rate of errors for the tables by surface and by author."""
@@ -28,8 +28,10 @@ class Report(Struct, frozen=True):
     surfaces: Mapping[str, Figures]
     authors: Mapping[str, Figures]
     agreement: Mapping[str, int]
-    """Where stories were played on several surfaces: lessons that all of them know, none, or some, at the
-    usual rate of errors."""
+    """Where stories were played on several surfaces: lessons that all of them know in the next prompt, none,
+    or some, at the usual rate of errors."""
+    learned: Mapping[str, int]
+    """The same of what is known in the end."""
     differing: Sequence[str]
     """Those of our own stories that only some know, and which surfaces those are."""
     cues: Alarms | None
@@ -52,34 +54,38 @@ def report(
         {f"{rate:.0%}": summarize(each) for rate, each in scores.items()},
         by_surface(usual),
         {name: summarize(half) for name, half in halves.items() if half},
-        agree(usual) if through else {},
+        agree(usual, learned=False) if through else {},
+        agree(usual, learned=True) if through else {},
         sorted(_differ(usual)) if through else (),
         alarms,
         {f"{rate:.0%}": sorted(_unknown(each)) for rate, each in scores.items()},
     )
 
 
-def agree(scores: Sequence[Score]) -> Mapping[str, int]:
-    """Count the lessons that all surfaces know, that none does, and that only some do."""
-    known = list(_by_lesson(scores).values())
-    everywhere = sum(all(each.values()) for each in known)
-    nowhere = sum(not any(each.values()) for each in known)
-    return {"all": everywhere, "none": nowhere, "some": len(known) - everywhere - nowhere}
+def agree(scores: Sequence[Score], *, learned: bool) -> Mapping[str, int]:
+    """Count the lessons that all surfaces know in the next prompt, that none does, and that only some do; or
+    those that they have `learned` in the end."""
+    found = [
+        [fate.learned if learned else fate.known for fate in each.values()]
+        for each in _by_lesson(scores).values()
+    ]
+    everywhere, nowhere = sum(map(all, found)), sum(not any(each) for each in found)
+    return {"all": everywhere, "none": nowhere, "some": len(found) - everywhere - nowhere}
 
 
 def _differ(scores: Sequence[Score]) -> Iterator[str]:
     """Yield the lessons of our own stories that only some surfaces know, and which those are."""
-    for name, known in _by_lesson([each for each in scores if not each.blind]).items():
-        if any(known.values()) and not all(known.values()):
-            yield f"{name}: {', '.join(surface for surface, knows in known.items() if knows)}"
+    for name, fates in _by_lesson([each for each in scores if not each.blind]).items():
+        if len({fate.known for fate in fates.values()}) > 1:
+            yield f"{name}: {', '.join(surface for surface, fate in fates.items() if fate.known)}"
 
 
-def _by_lesson(scores: Sequence[Score]) -> dict[str, dict[str, bool]]:
-    """By lesson and surface, whether it is known."""
-    found: dict[str, dict[str, bool]] = {}
+def _by_lesson(scores: Sequence[Score]) -> dict[str, dict[str, Fate]]:
+    """By lesson and surface, what became of it."""
+    found: dict[str, dict[str, Fate]] = {}
     for each in scores:
         for fate in each.fates:
-            found.setdefault(f"{fate.story}/{fate.lesson}", {})[each.surface] = fate.known
+            found.setdefault(f"{fate.story}/{fate.lesson}", {})[each.surface] = fate
     return found
 
 
@@ -92,8 +98,8 @@ def describe(found: Report) -> Iterator[str]:
     yield from _table(found.authors)
     if found.agreement:
         yield ""
-        counts = found.agreement
-        yield f"lessons known on all surfaces: {counts['all']}, no: {counts['none']}, some: {counts['some']}"
+        for when, on in (("in the next prompt", found.agreement), ("in the end", found.learned)):
+            yield f"lessons known {when}: on all surfaces {on['all']}, some {on['some']}, none {on['none']}"
         yield from (f"- {each}" for each in found.differing)
     if found.cues:
         each = found.cues

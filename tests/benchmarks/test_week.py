@@ -112,12 +112,16 @@ def test_what_a_provider_has_in_its_cache_costs_a_tenth_for_five_minutes() -> No
 
 def test_a_lesson_that_only_some_surfaces_know_is_named() -> None:
     def done(surface: str, *known: bool) -> Score:
-        fates = [Fate("x", at, "fact", each, early=False, reviewed=True) for at, each in enumerate(known)]
+        fates = [
+            Fate("x", at, "fact", each, early=False, reviewed=True, learned=at < 2)
+            for at, each in enumerate(known)
+        ]
         return Score("x", surface, False, tuple(fates), 0, 0, 0, 0, 0, 0, 0, 0, 0, (1,), Costs(), Costs())
 
     scores = [done("chat", True, True, False), done("run", True, False, False)]
     found = report({0.1: scores}, None, 1, through=("chat", "run"))
     assert (dict(found.agreement), found.differing) == ({"all": 1, "none": 1, "some": 1}, ["x/1: chat"])
+    assert dict(found.learned) == {"all": 2, "none": 1, "some": 0}
     assert found.unknown == {
         "10%": ["x/1 (run, fact, read)", "x/2 (chat, fact, read)", "x/2 (run, fact, read)"]
     }

@@ -20,6 +20,7 @@ from hone.knowledge.nearness import LANGUAGE, UNRELATED, Nearness
 from hone.knowledge.resemblance import is_opposite, is_same_subject
 from hone.stores.database import Database
 from hone.stores.ledger import SqliteLedger
+from hone.stores.sqlite import SqliteSessions
 from tests.conftest import Figures
 from tests.doubles.meanings import Told
 from tests.knowledge.lessons import Lessons, is_active, waits
@@ -60,8 +61,8 @@ class Silent:
 @asynccontextmanager
 async def lessons_with(home: Path, meanings: Told | Silent | None) -> AsyncIterator[Lessons]:
     database, clock = Database.open(home / "hone.db"), ManualClock()
-    ledger = SqliteLedger(database)
-    yield Lessons(Keeper(ledger, None, clock, lambda _: None, DEFAULTS, meanings), clock, ledger)
+    ledger, sessions = SqliteLedger(database), SqliteSessions(database)
+    yield Lessons(Keeper(ledger, None, clock, lambda _: None, DEFAULTS, meanings), clock, ledger, sessions)
     await database.close()
 
 
