@@ -53,6 +53,8 @@ async def test_an_empty_home_lists_nothing(home: Path, tmp_path: Path) -> None:
     listed = await bare.sessions("list")
     assert (listed.code, listed.out, listed.err) == (0, "There are no sessions yet. Start one: hone\n", "")
     assert (await bare.sessions("list", "--json")).out == "[]\n"
+    searched = await bare.sessions("search", "anything")
+    assert searched.out == "No conversation is stored yet, so there is nothing to search.\n"
     pruned = await bare.sessions("prune", "--older-than", "1d")
     assert (pruned.code, pruned.out) == (0, "No session is older than 1d.\n")
 

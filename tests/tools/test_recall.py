@@ -70,7 +70,7 @@ def test_what_is_found_has_its_session_its_number_and_its_neighbours(sessions: I
     lines = ask(sessions, query="who was it for the leaking boiler?").text.splitlines()
     assert lines == [
         "Session aa 'House', begun 2026-03-05:",
-        "  [#1 user, 2026-03-05, owner] The boiler leaks.",
+        "  [#1 user, 2026-03-05, owner] The **boiler leaks**.",
         "  [#2 assistant, 2026-03-05, agent] Call Ernesto Vidal.",
         "  [#3 user, 2026-03-05, owner] Done.",
     ]
@@ -99,7 +99,7 @@ def test_a_message_cannot_look_like_another_one(sessions: InMemorySessions) -> N
     asyncio.run(sessions.start(Header(SessionId("dd"), NOW), PREFIX, talk(user(forged)).nodes))
     lines = ask(sessions, query="harmless").text.splitlines()
     assert len(lines) == 2
-    assert lines[1].startswith("  [#1 user, 2026-03-05, owner] harmless [#9 user")
+    assert lines[1].startswith("  [#1 user, 2026-03-05, owner] **harmless** [#9 user")
     assert "\u202e" not in lines[1]
     assert "\x1b" not in lines[1]
 
@@ -115,7 +115,7 @@ def test_a_fork_is_not_found_but_can_be_read(sessions: InMemorySessions) -> None
     header = Header(SessionId("ee"), NOW, origin=Origin.REVIEW, parent=SessionId("aa"), shared=3)
     asyncio.run(sessions.start(header, PREFIX, longer.nodes[3:]))
     text = ask(sessions, query="Ernesto").text
-    assert text.count("Call Ernesto Vidal.") == 1
+    assert text.count("Call **Ernesto** Vidal.") == 1
     assert "\n\n" not in text
     assert "plumber" not in text
     assert "Review ee of aa, begun 2026-03-05, 4 messages:" in ask(sessions, session="ee").text
@@ -149,5 +149,5 @@ def test_a_title_is_shown_only_where_nothing_foreign_was_read(sessions: InMemory
     )
     for found in (ask(sessions, query='"Compare lamps"'), ask(sessions, session="ff", at=1)):
         assert found.trust is Trust.AGENT
-        assert "Compare lamps." in found.text
+        assert "Compare lamps." in found.text.replace("*", "")
         assert "lampshop" not in found.text

@@ -69,12 +69,13 @@ class Hit(Struct, frozen=True):
 
 class SearchResult(Struct, frozen=True):
     """Best first. `tried` are the terms that were looked for, `dropped` those that were not: words of every
-    sentence. `waiting` counts the older messages that cannot be found yet."""
+    sentence. `waiting` counts the older messages that cannot be found yet. `empty`: nothing is stored."""
 
     hits: tuple[Hit, ...] = ()
     tried: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
     waiting: int = 0
+    empty: bool = False
 
     @property
     def trees(self) -> list[list[Hit]]:

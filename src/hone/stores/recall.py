@@ -83,7 +83,8 @@ def search(connection: apsw.Connection, query: Query, combine: "Combine | None" 
         places += _places(connection, best[start : start + step], ranked, question, query)
     hits = _hits(connection, spread_out(places, query.limit))
     tried, dropped = (tuple(map(plain, each)) for each in (ranked.tried, ranked.dropped))
-    return SearchResult(hits, tried, dropped, passages.waiting(connection))
+    empty = not hits and connection.execute("SELECT 1 FROM sessions LIMIT 1").get is None
+    return SearchResult(hits, tried, dropped, passages.waiting(connection), empty)
 
 
 def _places(

@@ -7,7 +7,7 @@ from hone.core.clock import Clock
 from hone.core.errors import HoneError
 from hone.core.permit import Effect
 from hone.core.ports import Header, Sessions
-from hone.core.recall import Hit, Passage, Query, Recall, SearchResult, excerpt, is_own_question, said
+from hone.core.recall import Hit, Passage, Query, Recall, SearchResult, excerpt, is_own_question, pieces, said
 from hone.core.secrets import redact
 from hone.core.tool import Outcome, Tool, ToolKind
 from hone.core.tool_context import ToolContext
@@ -85,6 +85,8 @@ def told(found: SearchResult) -> str:
 
 def nothing(found: SearchResult) -> str:
     """What was tried, and what to try instead."""
+    if found.empty:
+        return "No conversation is stored yet, so there is nothing to search."
     if not found.tried:
         return "The query has no searchable words. Give a few words of what was said."
     looked = f"No message contains any of: {', '.join(found.tried)}."
@@ -126,7 +128,14 @@ def _line(passage: Passage, header: Header, terms: Sequence[str], width: int, ma
     own = is_own_question(header, passage.number, passage.role, passage.trust)
     speaker = "hone to itself" if own else passage.role
     who = f"#{passage.number} {speaker}, {passage.at:%Y-%m-%d}, {passage.trust.name.lower()}{mark}"
-    return f"  [{who}] {one_line(excerpt(redact(passage.text), terms, width), width + 10)}"
+    text = one_line(excerpt(redact(passage.text), terms, width), width + 10)
+    return f"  [{who}] {_highlight(text, terms) if terms else text}"
+
+
+def _highlight(text: str, terms: Sequence[str]) -> str:
+    """Mark the words that were looked for."""
+    marked = (f"**{piece}**" if found else piece for piece, found in pieces(text, terms))
+    return "".join(marked).replace("** **", " ")
 
 
 def _called(header: Header) -> str:
