@@ -96,6 +96,9 @@ async def test_a_folder_that_cannot_be_used_is_not_read_again_until_somebody_tou
         for _ in range(3):
             assert "bad-one" not in [each.name for each in await shelf.listed()]
         assert (seen, len(said)) == (["skills/bad-one/SKILL.md"], 1)
+    async with library(home) as (shelf, said):
+        await shelf.listed()
+        assert (seen, said) == (["skills/bad-one/SKILL.md"], []), "another process knows"
         bad.write_text("still no front matter")
         for _ in range(2):  # it was touched a moment ago, and may change within the tick of the clock
             await shelf.listed()

@@ -98,7 +98,6 @@ class FileSync:
         self._say = say
         self._turn = asyncio.Lock()
         self._busy: set[str] = set()
-        self._refused: dict[Target, Sequence[FoundFile]] = {}
         # One thread may wait for another process's lock while the other one writes files.
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="hone-files")
 
@@ -168,7 +167,8 @@ class FileSync:
     async def adopt(self, names: Sequence[str]) -> None:
         """Record skills whose folders the owner has put there, all at once. Say which cannot be used, and
         leave those alone until somebody touches them."""
-        names = await self.aside(lambda: [name for name in names if not self._is_refused(name)])
+        known = await self._ledger.published_files([skill(name) for name in names])
+        names = await self.aside(lambda: [name for name in names if not self._is_refused(name, known)])
         if not names:
             return
         async with self.lock():
@@ -184,20 +184,22 @@ class FileSync:
                     deltas, named = folding.deltas(folding.steps({}, _accepted(target, {}, files)))
                 except StoreError as error:
                     self._say(str(error))
-                    self._refused[target] = laid.listing
+                    published[_refusal(target)] = _print(laid.listing)
                     continue
                 changes.append(Change(target, ChangeKind.EDIT, deltas, OWNER, confirmed=True))
                 contents |= named
                 folder = places.folder_of(target)
                 published |= {(target, f"{folder}/{path}"): each for path, (_, each) in laid.files.items()}
+                published[_refusal(target)] = None
             if changes:
                 await self._ledger.record(changes, contents, self._clock.now())
+            if published:
                 await self._ledger.mark_published(published)
 
-    def _is_refused(self, name: str) -> bool:
+    def _is_refused(self, name: str, published: Mapping[tuple[Target, str], PublishedFile]) -> bool:
         """Tell whether a folder could not be used and looks as it did then. One that was touched a moment ago
         may have changed all the same."""
-        known = self._refused.get(skill(name))
+        known = published.get(_refusal(skill(name)))
         if known is None:
             return False
         settled = self.disk.sight(()).at - TICK
@@ -205,7 +207,7 @@ class FileSync:
             listing = self.disk.listing(places.folder_of(skill(name)))
         except StoreError:
             return False
-        return listing == known and all(each.glance.modified < settled for each in known)
+        return _print(listing) == known and known.modified < settled
 
     def _laid(self, name: str) -> Laid | None:
         """Return the files of a skill, as they lie; None if they cannot be read, which is said."""
@@ -370,6 +372,17 @@ def _is_same(published: PublishedFile | None, seen: tuple[int, ...] | int | None
         return published is None and seen is None
     _, inode, _, modified, _ = seen
     return (inode, modified) == (published.inode, published.modified)
+
+
+def _refusal(target: Target) -> tuple[Target, str]:
+    """Return under what to note that a folder cannot be used."""
+    return target, f"{places.folder_of(target)}/"
+
+
+def _print(listing: Sequence[FoundFile]) -> PublishedFile:
+    """Return by what to know a folder again."""
+    newest = max((each.glance.modified for each in listing), default=0)
+    return PublishedFile(digest(repr(listing).encode()), 0, newest)
 
 
 def _accepted(target: Target, before: Files, after: Files) -> Files:
