@@ -145,7 +145,7 @@ class Session:
         self.opening = opening
         self._busy = self._cancelled = False
         self._queued = False
-        self._stored_look: Look | None = None
+        self._last_look: tuple[datetime, Trust] | None = None
         self._turn: asyncio.Task[object] | None = None
         self._interrupts = 0
         self._untold = ""
@@ -463,12 +463,12 @@ class Session:
     def _look(self, longer: Transcript, turn: TurnSummary | None) -> Look | None:
         """When to look back if nothing follows, stored with the messages, so that nothing depends on how the
         owner leaves. In the middle of a turn it is put off now and then only."""
-        look = self._next_look(longer, turn)
-        known = self._stored_look
-        if look and known and not _is_over(longer) and _can_wait(look, known):
+        now, trust = self._deps.clock.now(), longer.trust
+        last, since = self._last_look or (now, None)
+        if trust is since and now - last < PUT_OFF_EVERY and _is_midway(self.transcript, longer):
             return None
-        self._stored_look = look
-        return look
+        self._last_look = now, trust
+        return self._next_look(longer, turn)
 
     def _next_look(self, longer: Transcript, turn: TurnSummary | None) -> Look | None:
         deps, topics = self._deps, self._topics
@@ -488,9 +488,10 @@ class Session:
         return Look(at, fixed, 0, tainted, topics)
 
 
-def _can_wait(look: Look, known: Look) -> bool:
-    """Tell whether a look adds nothing to the one that is stored, and is due a little later."""
-    return not look.is_new and look.tainted == known.tainted and look.at - known.at < PUT_OFF_EVERY
+def _is_midway(before: Transcript, longer: Transcript) -> bool:
+    """Tell whether what came lies between the owner's words and the end of the turn."""
+    said = before.nodes[-1].message.role is Role.USER or longer.nodes[-1].message.role is Role.USER
+    return not said and not _is_over(longer)
 
 
 def _is_over(transcript: Transcript) -> bool:

@@ -14,6 +14,8 @@ LINE_LIMIT = 4 * 1024
 _SIGNATURE = b"HTTP/1."
 _STATUS = regex(r"HTTP/1\.([01]) ([1-9][0-9]{2})(?: [^\r\n]*)?")
 _LENGTH = regex(r"([0-9]{1,18})(?:, *\1)*")
+_PLAIN = regex(rb"([0-9A-Fa-f]{1,7})\r\n")
+"""The size of a chunk as nearly all servers write it."""
 _SIZE = regex(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;.*)?", re.DOTALL)
 
 
@@ -161,6 +163,10 @@ class Chunked(Body):
         pieces: list[bytes] = []
         at, size = 0, len(data)
         while at < size and not self.done:
+            if self._line is Chunked._size:
+                at = _take_whole(data, at, pieces)
+                if at == size:
+                    break
             if self._left:
                 piece = data[at : at + self._left]
                 pieces.append(piece)
@@ -198,3 +204,15 @@ class Chunked(Body):
         self.done = not line
         if self._room < 0 or len(line) >= LINE_LIMIT:
             raise Garbled("sent headers without end")
+
+
+def _take_whole(data: bytes, at: int, pieces: list[bytes]) -> int:
+    """Take the chunks that have come whole; return where the first other one begins."""
+    while plain := _PLAIN.match(data, at):
+        start = plain.end()
+        end = start + int(plain[1], 16)
+        if end == start or data[end : end + 2] != b"\r\n":
+            break
+        pieces.append(data[start:end])
+        at = end + 2
+    return at
