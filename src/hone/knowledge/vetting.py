@@ -41,7 +41,6 @@ from hone.knowledge.withdrawn import (
     Withdrawal,
     Withdrawals,
     find_kept,
-    find_origin,
     find_repeated,
     find_repeated_skill,
     find_same_ground,
@@ -195,7 +194,8 @@ class Vetting:
 
     async def _is_older(self, target: Target, entry: str, author: Author) -> bool:
         """Whether an entry rests on none of the messages that the author names, and came before them."""
-        evidence = await self._origins.find_evidence(target, entry)
+        origin = await self._origins.find(target, entry)
+        evidence = origin.change.author.evidence if origin else ()
         ground = {(each.session, each.message) for each in evidence}
         return any((each.session, each.message) not in ground for each in author.evidence)
 
@@ -204,7 +204,7 @@ class Vetting:
         return quotes(text, await self._said_since(target, entry, author))
 
     async def _said_since(self, target: Target, entry: str, author: Author) -> Sequence[str]:
-        origin = await find_origin(self._ledger, target, entry)
+        origin = await self._origins.find(target, entry)
         if origin is None:
             return author.quotes
         evidence = origin.change.author.evidence
