@@ -47,10 +47,24 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
         subprocess.run([openssl, *words], cwd=folder, check=True, capture_output=True)
 
     new = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
-    run("req", "-x509", *new, "-keyout", "ca.key", "-out", "ca.pem", "-days", "2", "-subj", "/CN=private")
+    usage = ("-addext", "keyUsage=critical,keyCertSign")  # Python 3.13 insists on it
+    run(
+        "req",
+        "-x509",
+        *new,
+        "-keyout",
+        "ca.key",
+        "-out",
+        "ca.pem",
+        "-days",
+        "2",
+        "-subj",
+        "/CN=private",
+        *usage,
+    )
     run("req", *new, "-keyout", "leaf.key", "-out", "leaf.csr", "-subj", "/CN=leaf")
-    names = "subjectAltName=DNS:secure.test,IP:127.0.0.1,IP:::1\nbasicConstraints=CA:FALSE\n"
-    (folder / "names").write_text(names)
+    names = ("subjectAltName=DNS:secure.test,IP:127.0.0.1,IP:::1", "basicConstraints=CA:FALSE")
+    (folder / "names").write_text("\n".join((*names, "authorityKeyIdentifier=keyid\n")))
     signed = ("-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2", "-extfile", "names")
     run("x509", "-req", "-in", "leaf.csr", "-out", "leaf.pem", *signed)
     server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -246,7 +246,7 @@ def test_an_old_session_resumes_with_the_same_messages_and_tools(house: House, n
         assert messages(SEARCHED.sub("", second)) == messages(SEARCHED.sub("", old))
         [found], [before] = SEARCHED.findall(second), SEARCHED.findall(old)
         assert found.split("\\n")[0] == before.split("\\n")[0]
-        assert "The build server is called hamster." in found
+        assert "The build server is called **hamster**." in found
 
 
 @pytest.mark.parametrize("name", ["claude", "hermes"])

@@ -154,7 +154,9 @@ class Vetting:
         mean, or by the owner's words that they were made of."""
         by_wording = {validity.read(entry).wording: entry for _, entry in near}
         found = find_alike(text, list(by_wording)) or await self._find_near(text, list(by_wording))
-        alike = [by_wording[each] for each in found] or await self._find_same_words(near, author)
+        alike = [by_wording[each] for each in found]
+        with suppress(*FAULTS):  # what cannot be compared is judged later
+            alike = alike or await self._find_same_words(near, author)
         if not alike:
             return
         if any(has_same_words(text, each) for each in found):
