@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 UV := $(BIN)/uv pip
 # Where versions of Python differ: asyncio, types, regular expressions, SQLite, start-up.
 SMOKE := tests/test_loop.py tests/test_public.py tests/core/test_regex.py tests/wire/test_golden.py tests/story/test_home.py
-SMOKE_NEEDS := httpx2 hypothesis numpy pytest pytest-timeout pytest-xdist safetensors tokenizers
+SMOKE_NEEDS := hypothesis pytest pytest-timeout pytest-xdist
 INSTALL := $(UV) install --quiet --python $(BIN)/python --compile-bytecode
 
 export UV_SYSTEM_CERTS := 1
@@ -69,6 +69,7 @@ clean: ## remove the environment and all caches
 
 packages:
 	@scripts/system-packages.sh strace:strace bwrap:bubblewrap chromium:chromium
+	@scripts/node-packages.sh $(VENV)
 
 # pip comes from $(PYTHON) itself: Debian's Python has no ensurepip to put one into the new environment.
 $(VENV)/.uv: requirements-build.lock

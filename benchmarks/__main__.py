@@ -37,7 +37,7 @@ SCENARIOS = {
     "journal": journal,
     "month": month,
 }
-DIVES = ("recall", "memory", "imports", "skills", "start", "transport", "commands")
+DIVES = ("recall", "memory", "imports", "skills", "start", "iterations", "transport", "commands")
 """Measurements of Hone alone with a table of their own, only where they are asked for by name."""
 
 

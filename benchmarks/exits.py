@@ -16,7 +16,7 @@ from benchmarks.bench import HONE, ROOT, Bench, Command, environment, lodged, pl
 from benchmarks.figures import Row, Side
 from benchmarks.learner import Learner, fact, furnish, learning, words
 from hone import Hone
-from hone.runtime.session import ignore
+from hone.runtime.task_runner import ignore
 
 TURNS = 6
 LATENCY = 0.1

@@ -19,7 +19,7 @@ from hone.core.messages import ToolCall, user
 from hone.core.tool_context import ToolContext
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
-from hone.runtime.session import ignore
+from hone.runtime.task_runner import ignore
 from hone.settings import Settings
 
 WRITES = 50

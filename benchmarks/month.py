@@ -20,8 +20,9 @@ from hone import Hone
 from hone.core.model import Usage
 from hone.models.fake_provider.caching import shared
 from hone.models.wrappers import PRICES
-from hone.runtime.session import ignore
-from hone.settings import Learning, Settings
+from hone.runtime.task_runner import ignore
+from hone.settings import Settings
+from hone.settings.sections import Learning
 
 TURNS, TALKS = 10, 10
 TOGETHER = 2

@@ -27,8 +27,10 @@ from hone.core.ids import SessionId
 from hone.core.jobs import State
 from hone.core.ports import Header
 from hone.learning.background import BREATH
-from hone.runtime.session import Session, ignore
-from hone.settings import Learning, Settings
+from hone.runtime.session import Session
+from hone.runtime.task_runner import ignore
+from hone.settings import Settings
+from hone.settings.sections import Learning
 
 MESSAGES = 100
 """Of each conversation."""

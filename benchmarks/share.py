@@ -21,7 +21,7 @@ from benchmarks.month import prompt
 from benchmarks.server import running
 from hone import Hone
 from hone.models.fake_provider.caching import shared
-from hone.runtime.session import ignore
+from hone.runtime.task_runner import ignore
 
 TURNS = 3
 """After so many a review is due."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
+from typing import TypeVar
 
 from benchmarks.bench import environment
 from benchmarks.revision import ROOT, unpacked
@@ -98,6 +99,7 @@ def _is_whole(data: bytes) -> bool:
     return bool(end) and len(body) >= int(sizes[0] if sizes else 0)
 
 
+T = TypeVar("T")
 Take = Callable[[Subject], float]
 
 
@@ -136,23 +138,27 @@ class Row:
             yield from (f"{min(after) / min(before):.2f}×", f"{median(after) / median(before):.2f}×")
 
 
-def measured(subjects: Mapping[str, Subject], runs: int) -> Iterator[Row]:
+def alternate(name: str, subjects: Mapping[str, T], take: Callable[[T], float], runs: int) -> Row:
     """The trees take turns, and the one that comes first changes."""
+    row = Row(name, {tree: [] for tree in subjects})
+    for subject in subjects.values():
+        take(subject)
+    for number in range(runs):
+        order = list(subjects.items())
+        for tree, subject in order if number % 2 else reversed(order):
+            row.spent[tree].append(take(subject))
+    return row
+
+
+def measured(subjects: Mapping[str, Subject], runs: int) -> Iterator[Row]:
     for name, take in COMMANDS.items():
-        row = Row(name, {tree: [] for tree in subjects})
-        for subject in subjects.values():
-            take(subject)
-        for number in range(runs):
-            order = list(subjects.items())
-            for tree, subject in order if number % 2 else reversed(order):
-                row.spent[tree].append(take(subject))
-        yield row
+        yield alternate(name, subjects, take, runs)
 
 
-def table(trees: Sequence[str], rows: Iterator[Row]) -> Iterator[str]:
+def table(what: str, trees: Sequence[str], rows: Iterator[Row]) -> Iterator[str]:
     titles = [f"{tree}, {kind}" for tree in trees for kind in ("min", "median")]
     titles += ["ratio of min", "ratio of median"] if len(trees) > 1 else []
-    yield f"| processor time in ms | {' | '.join(titles)} |"
+    yield f"| {what} | {' | '.join(titles)} |"
     yield f"|---|{'---:|' * len(titles)}"
     for row in rows:
         yield f"| {' | '.join(row.cells(trees))} |"
@@ -172,7 +178,7 @@ def main() -> None:
         for subject in subjects.values():
             subject.home.mkdir(parents=True, mode=0o700)
             subject.prepare()
-        for line in table(list(subjects), measured(subjects, options.runs)):
+        for line in table("processor time in ms", list(subjects), measured(subjects, options.runs)):
             print(line, flush=True)
 
 

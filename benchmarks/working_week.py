@@ -23,7 +23,8 @@ from hone.core.trust import Trust
 from hone.files.watching import FolderWatch
 from hone.models.http import Http
 from hone.models.scripted import Scripted, call
-from hone.settings import Learning, Memory, Settings
+from hone.settings import Settings
+from hone.settings.sections import Learning, Memory
 from hone.tools.web import web_tools
 
 COUNT = 50_000

@@ -42,7 +42,7 @@ def permissions(
 ) -> OwnerPermissions:
     places = PathRules(folder.resolve(), home, (home / "spill", home / "skills"))
     return OwnerPermissions(
-        places, lambda: rules or RuleSet(), lambda _: None, ask=ask, mode=mode, network=network
+        places, lambda: rules or RuleSet(), lambda _: False, ask=ask, mode=mode, network=network
     )
 
 

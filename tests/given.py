@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from hone.core.ids import SessionId
 from hone.core.messages import (
+    Attachment,
     Image,
     Message,
     Part,
@@ -45,11 +46,13 @@ images = st.builds(Image, st.sampled_from(["image/png", "image/jpeg"]), st.just(
 thoughts = st.builds(Thinking, texts, words) | st.builds(Thinking, st.just(""), sealed=words)
 notes = st.builds(SystemNote, texts, st.integers(0, 10**6), st.integers(0, 10**6))
 reminders = st.builds(Reminder, texts, st.sampled_from([each.name.lower() for each in Trust]))
+attachments = st.builds(Attachment, texts, words, st.sampled_from([each.name.lower() for each in Trust]))
 user_messages = st.builds(
-    lambda note, memory, text, pictures: user(*note, *memory, text, *pictures),
+    lambda note, memory, text, attached, pictures: user(*note, *memory, text, *attached, *pictures),
     st.lists(notes, max_size=1),
     st.lists(reminders, max_size=1),
     words,
+    st.lists(attachments, max_size=2),
     st.lists(images, max_size=1),
 )
 trusts = st.sampled_from(Trust)
@@ -97,7 +100,8 @@ def _marked(part: Part, name: str, origin: str) -> Part:
 
 @st.composite
 def conversations(draw: st.DrawFn, turns: int = 3) -> list[Message]:
-    """Whole turns: a user's words, replies with calls and their results, an answer."""
+    """Whole turns: a user's words, replies with calls and their results, words that were said meanwhile, and
+    an answer."""
     said: list[Message] = []
     for _ in range(draw(st.integers(1, turns))):
         said.append(draw(user_messages))
@@ -105,6 +109,7 @@ def conversations(draw: st.DrawFn, turns: int = 3) -> list[Message]:
             reply = draw(replies(len(said), calls=True))
             said.append(reply)
             said += [answer(call, draw(texts), failed=draw(st.booleans())) for call in reply.calls]
+            said += draw(st.lists(user_messages, max_size=1)) if reply.calls else []
         said.append(draw(replies(len(said), calls=False)))
     return said
 

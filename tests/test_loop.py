@@ -222,7 +222,9 @@ async def test_a_forbidden_call_is_refused_and_told_what_is_allowed(permit: Perm
 
 async def test_a_gate_that_raises_denies() -> None:
     class Broken(Permit, frozen=True):
-        def allows(self, effects: frozenset[Effect], *, readonly: bool = False) -> bool:
+        def allows(
+            self, effects: frozenset[Effect], *, readonly: bool = False, tool: str | None = None
+        ) -> bool:
             raise RuntimeError("the gate fell over")
 
     ran: list[str] = []

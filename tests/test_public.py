@@ -25,7 +25,7 @@ def test_importing_hone_loads_nothing_else_of_it() -> None:
     assert subprocess.check_output([sys.executable, "-c", code], text=True) == "[]\n"
 
 
-@pytest.mark.parametrize("page", ["library.md", "plugins.md"])
+@pytest.mark.parametrize("page", ["library.md", "plugins.md", "coming-from.md"])
 def test_programs_and_plugins_import_from_hone_alone(page: str) -> None:
     text = (ROOT / "docs" / page).read_text("utf-8")
     assert re.findall(r"^from hone\.\S+ import .+$", text, re.MULTILINE) == []

@@ -9,13 +9,24 @@ from types import TracebackType
 from typing import Self
 
 import pytest
+from hypothesis import settings
 
 SAMPLE, FIGURES, TALLY, REPLAY = "sample", "figures", "tally", "replay"
 SHOWN = 3
 """A command names no more cases than these."""
 
+EXAMPLES = 100
+"""What a law is tried on in the short tier, unless it says that each of its examples takes long."""
+
 CURRENT = pytest.StashKey[list[int]]()
 """The indices under way, or those that a test has named as its failures."""
+
+
+def fewer(examples: int) -> settings:
+    """Try a law on so many examples in the short tier, because each opens a database or does as much. In the
+    long tier it has as many as any other law."""
+    usual = settings().max_examples
+    return settings(max_examples=usual if usual > EXAMPLES else examples)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """Put the figures into a table and a file."""
 
 import subprocess
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -34,6 +35,9 @@ class Report(Struct, frozen=True):
     """The same of what is known in the end."""
     differing: Sequence[str]
     """Those of our own stories that only some know, and which surfaces those are."""
+    missing: Mapping[str, Sequence[int]]
+    """By the surfaces that do not know them: how many lessons that some know, in the next prompt and in the
+    end."""
     cues: Alarms | None
     unknown: Mapping[str, Sequence[str]]
     """By rate, the lessons of our own stories that the next prompt lacked."""
@@ -57,6 +61,7 @@ def report(
         agree(usual, learned=False) if through else {},
         agree(usual, learned=True) if through else {},
         sorted(_differ(usual)) if through else (),
+        count_missing(usual) if through else {},
         alarms,
         {f"{rate:.0%}": sorted(_unknown(each)) for rate, each in scores.items()},
     )
@@ -80,6 +85,20 @@ def _differ(scores: Sequence[Score]) -> Iterator[str]:
             yield f"{name}: {', '.join(surface for surface, fate in fates.items() if fate.known)}"
 
 
+def count_missing(scores: Sequence[Score]) -> Mapping[str, Sequence[int]]:
+    """Count the lessons that only some surfaces know by the surfaces that do not, of all stories."""
+    next_prompt, end = Counter[str](), Counter[str]()
+    for fates in _by_lesson(scores).values():
+        next_prompt[_without({surface: fate.known for surface, fate in fates.items()})] += 1
+        end[_without({surface: fate.learned for surface, fate in fates.items()})] += 1
+    return {names: (next_prompt[names], end[names]) for names in sorted({*next_prompt, *end} - {""})}
+
+
+def _without(known: Mapping[str, bool]) -> str:
+    """Name the surfaces that do not know a lesson that others know."""
+    return ", ".join(name for name, each in known.items() if not each) if any(known.values()) else ""
+
+
 def _by_lesson(scores: Sequence[Score]) -> dict[str, dict[str, Fate]]:
     """By lesson and surface, what became of it."""
     found: dict[str, dict[str, Fate]] = {}
@@ -100,6 +119,8 @@ def describe(found: Report) -> Iterator[str]:
         yield ""
         for when, on in (("in the next prompt", found.agreement), ("in the end", found.learned)):
             yield f"lessons known {when}: on all surfaces {on['all']}, some {on['some']}, none {on['none']}"
+        for names, (prompt, end) in found.missing.items():
+            yield f"- not on {names}: {prompt} in the next prompt, {end} in the end"
         yield from (f"- {each}" for each in found.differing)
     if found.cues:
         each = found.cues

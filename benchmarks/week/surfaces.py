@@ -9,7 +9,7 @@ import signal
 import tempfile
 import time
 from collections.abc import Callable, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Protocol
@@ -25,6 +25,8 @@ SETTLING, POLL = 10.0, 0.1
 """Seconds that an owner gives a review to end, and between two looks."""
 ENDING = 0.5
 """Seconds in which a process notes that a turn has ended, before the world's clock moves on."""
+LIFETIME, ROUNDS = 900.0, 4
+"""Seconds that a process lives which is left behind, and how often it finds something to do, at most."""
 PROMPT = re.compile(rb"(?:^|\n)> $")
 QUESTION = re.compile(rb"\[n\] [^\n]*\(default\)\r?\n(?:[^\n]*\[r\][^\n]*\r?\n)?$")
 TRUST = b"Do you trust this folder?"
@@ -87,6 +89,16 @@ class Desk:
         """Do what the process does that an ordinary end leaves behind."""
         due = self.find_due()
         if due and due <= self.clock.now():
+            self.hone("worker", "--once")
+
+    def stay_behind(self) -> None:
+        """Do the same, and wait for what becomes due while that process lives."""
+        until = self.clock.now() + timedelta(seconds=LIFETIME)
+        for _ in range(ROUNDS):
+            due = self.find_due()
+            if due is None or due > until:
+                return
+            self.clock.advance(max(0.0, (due - self.clock.now()).total_seconds()))
             self.hone("worker", "--once")
 
     def fall_silent(self, poke: Callable[[], object]) -> None:
@@ -235,15 +247,18 @@ class RunSurface:
         self._desk = desk
 
     def converse(self, talk: Talk, name: str) -> None:
-        desk, session = self._desk, ""
+        desk, session, left = self._desk, "", False
         for at, turn in enumerate(talk.turns):
             last = at == len(talk.turns) - 1
             cut = signal.SIGINT if last and talk.end == "interrupted" else 0
             resumed = ("--resume", session) if session else ()
             out = self._once(turn, cut, "run", "--json", *resumed, turn)
-            session = json.loads(out)["session"] if out.strip() else session
+            said = json.loads(out) if out.strip() else {}
+            session, left = said.get("session", session), said.get("learning") != "none"
             desk.look_back()
             desk.clock.advance(TURN)
+        if left:
+            desk.stay_behind()
 
     def _once(self, turn: str, cut: int, *arguments: str) -> str:
         desk = self._desk

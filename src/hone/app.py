@@ -8,10 +8,11 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from hone.core.agent import Agent, Limits, relieve
 from hone.core.clock import Clock, SystemClock
+from hone.core.errors import Refused
 from hone.core.ids import SessionId
 from hone.core.jobs import Jobs, Topic
 from hone.core.ledger import MEMORY, Actor, ChangeId, Entry, Ledger
@@ -45,21 +46,23 @@ from hone.prompt.modes import find_mode
 from hone.prompt.news import describe_news as tell
 from hone.registry import FEATURES
 from hone.runtime.claims import Presence
-from hone.runtime.continuing import find_folder, has_same_shape, model_for, model_of
+from hone.runtime.continuing import branch, find_folder, has_same_shape, model_for, model_of
 from hone.runtime.instructions import Instructions, PromptSections
 from hone.runtime.model_factory import ModelFactory
 from hone.runtime.parts import Parts
 from hone.runtime.permissions.factory import PermissionsFactory
+from hone.runtime.permissions.rules import parse_rules
 from hone.runtime.provenance.lazy import Beside, LazyProvenance
-from hone.runtime.session import Session, SessionDeps, branch, new_id
+from hone.runtime.session import Session, SessionDeps, new_id
 from hone.runtime.task_runner import TaskRunner
-from hone.runtime.toolbox_factory import Enclosure, Equip, ToolboxDeps, ToolboxFactory
+from hone.runtime.toolbox_factory import BuiltIn, ChosenTools, Enclosure, Equip, ToolboxDeps, ToolboxFactory
 from hone.runtime.triggers import configure_topics
 from hone.runtime.trust import Folders, OwnersList
 from hone.sandbox.caches import cache_of
 from hone.sandbox.choice import Sandbox
 from hone.settings import Settings, home_folder, read
 from hone.stores.home import Stores, open_stores
+from hone.tools.define import Function
 from hone.tools.recall import recall_tool
 
 if TYPE_CHECKING:
@@ -67,6 +70,7 @@ if TYPE_CHECKING:
     from hone.learning.review import Reviewer
 
 P = TypeVar("P", bound=Part)
+Told = Sequence[Message]
 
 
 class Hone(TaskRunner):
@@ -76,12 +80,15 @@ class Hone(TaskRunner):
     model:   provider/name (default: hone.toml, $HONE_MODEL, the keys and servers present), a Model, or the
              `models` of another Hone, which stay its own to close
     folder:  the working folder of its tools (default: the current one), or an Enclosure they cannot leave
-    tools:   further tools, beside the built-in ones
+    tools:   your own: made with @tool, or plain typed functions with a docstring
+    builtin_tools: False leaves the built-in tools out; a list names those to keep
     system:  further text for the system prompt
     ask:     how to ask the owner before something dangerous is done (default: the answer is no)
     mode:    plan, ask, auto or full: what is done without a question (default: hone.toml, auto)
+    allow, deny: rules such as "terminal: git *", beside those of hone.toml
     learning:  background: look back over conversations in the event loop (default); queue: leave that to a
-               chat, a server or `hone worker`; off: learn nothing. `close` gives it `learning_wait` seconds
+               chat, a server or `hone worker`; off: learn nothing. `close` gives it `learning_wait` seconds,
+               and so does the first conversation if an earlier process left something to review
     platform: the kind of program this is, for the log and for copies (default: the command line)
     """
 
@@ -91,10 +98,13 @@ class Hone(TaskRunner):
         home: Path | str | None = None,
         model: str | Model | ModelFactory = "",
         folder: Path | str | Enclosure | None = None,
-        tools: Iterable[Tool] = (),
+        tools: Iterable[Tool | Function] = (),
+        builtin_tools: BuiltIn = True,
         system: str = "",
         ask: Ask = nobody,
         mode: Mode | str = "",
+        allow: Iterable[str] = (),
+        deny: Iterable[str] = (),
         settings: Settings | None = None,
         clock: Clock | None = None,
         learning: str = "",
@@ -106,9 +116,11 @@ class Hone(TaskRunner):
         self.enclosure = folder if isinstance(folder, Enclosure) else None
         place = folder.folder if isinstance(folder, Enclosure) else folder
         self.folder = Path(place or Path.cwd()).resolve()
-        self.settings = settings or read(self.home)
+        allow, deny = tuple(allow), tuple(deny)
+        parse_rules(allow, deny)  # one of hone.toml is told with the file's name
+        self.settings = (settings or read(self.home)).with_rules(allow, deny)
         self.clock = clock or SystemClock()
-        self.tools = tuple(tools)
+        self.tools = ChosenTools.choose(builtin_tools, tools)
         self.system = system
         self.notices: list[str] = []
         self.folders = Folders.of(self.home)
@@ -121,12 +133,6 @@ class Hone(TaskRunner):
         self._learning_wait = learning_wait
         self.permissions = PermissionsFactory(self.home, self.settings, self.folders, ask, mode, self.say)
         self._parts = Parts(self, FEATURES, self.settings.plugins)
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        await self.close(wait=kind is None)
 
     async def close(self, *, wait: bool = True) -> None:
         """Close what was opened, what depends on others first. Reviews get `learning_wait` seconds before
@@ -151,10 +157,14 @@ class Hone(TaskRunner):
 
     @cached_property
     def stores(self) -> Stores:
-        stores = open_stores(self.home)
-        if stores.closed:
-            self.say(stores.closed)
+        stores = open_stores(self.home, self.settings.database)
+        self.say(stores.closed)
         return stores
+
+    def require_file(self, what: str) -> None:
+        """Raise Refused if the database is no file of this home, which `what` needs."""
+        if self.settings.database:
+            raise Refused(f"{what} does not work with a PostgreSQL database yet; use PostgreSQL's own tools.")
 
     @property
     def sessions(self) -> Sessions:
@@ -210,15 +220,16 @@ class Hone(TaskRunner):
     # Sessions
 
     async def session(
-        self, model: str = "", template: str = "", *, id: str = "", told: Sequence[Message] = ()
+        self, model: str = "", template: str = "", *, id: str = "", told: Told = (), folder: Path | str = ""
     ) -> Session:
         """Open a new conversation. It is stored with its first message. `template` names the one it begins
         with, or is "auto". `id` must be unused. `told` is what a client claims was said before; it counts as
-        foreign text."""
+        foreign text. Its tools work in `folder`, a real path (default: that of this Hone)."""
         await self.ready()
-        agent, known = await self._agent(model, self.folder, self.toolboxes.lend)
-        header = Header(SessionId(id) if id else new_id(), self.clock.now(), folder=path_to_text(self.folder))
-        deps = await self._session_deps(self.folder, agent.toolbox)
+        place = Path(folder) if folder else self.folder
+        agent, known = await self._agent(model, place, self.toolboxes.lend)
+        header = Header(SessionId(id) if id else new_id(), self.clock.now(), folder=path_to_text(place))
+        deps = await self._session_deps(place, agent.toolbox)
         opening = await self._parts.seed(template, agent.toolbox) if template else None
         start = Transcript(agent.prefix.digest)
         for message in told:
@@ -236,17 +247,14 @@ class Hone(TaskRunner):
         wanted = model_for(stored, model, self.settings)
         agent, _ = await self._agent(wanted, folder, self.toolboxes.lend)
         deps = await self._session_deps(folder, agent.toolbox, find_mode(stored.transcript))
-        session = Session(
-            stored.header, replace(agent, prefix=stored.prefix), stored.transcript, deps, stored=True
-        )
+        own = replace(agent, prefix=stored.prefix)
+        session = Session(stored.header, own, stored.transcript, deps, stored=True)
         for part in self._parts.having("resumed"):
             await part.resumed(stored)
         # What begins with foreign words may have been brought in from elsewhere, system text and all.
         if not has_same_shape(agent, stored) or stored.transcript.nodes[0].trust is Trust.FOREIGN:
             await session.switch(agent)
-            self.notices.append(
-                f"This conversation goes on with {agent.prefix.model} and the tools of today."
-            )
+            self.notices.append(f"This conversation continues with {agent.prefix.model} and today's tools.")
         self.lookback.join(session.id)
         return session
 
@@ -278,9 +286,9 @@ class Hone(TaskRunner):
         assert isinstance(part, kind)
         return part
 
-    def parts(self, hook: str) -> Iterator[Part]:
-        """Yield the parts that implement this method of `Part`."""
-        return self._parts.having(hook)
+    def parts(self, hook: str, folder: Path | None = None) -> Iterator[Part]:
+        """Yield the parts that implement this method of `Part`; a `folder` may give one something to do."""
+        return self._parts.having(hook, folder)
 
     async def ready(self) -> None:
         """Let features and plugins prepare what their tools need."""
@@ -289,19 +297,15 @@ class Hone(TaskRunner):
 
     async def findings(self, kind: str, name: str, digest: str) -> list[str]:
         """Return what was measured about a lesson (`skill`, `entry` or `template`), one line each."""
-        return [
-            line
-            for part in self._parts.having("findings")
-            for line in await part.findings(kind, name, digest)
-        ]
+        return await self._parts.collect("findings", kind, name, digest)
 
     async def leftovers(self, sessions: Sequence[SessionId]) -> list[str]:
         """Say what else holds text of these sessions."""
-        return [line for part in self._parts.having("leftovers") for line in await part.leftovers(sessions)]
+        return await self._parts.collect("leftovers", sessions)
 
     async def checks(self) -> list[tuple[bool, str]]:
         """Check what features and plugins keep, for `hone doctor --deep`."""
-        return [check for part in self._parts.having("checks") for check in await part.checks()]
+        return await self._parts.collect("checks")
 
     # Learning
 
@@ -357,6 +361,7 @@ class Hone(TaskRunner):
                 self.bounds,
                 self._review_tools,
                 self.learning_off,
+                self._parts.learned,
             )
         )
 
@@ -367,7 +372,7 @@ class Hone(TaskRunner):
     async def agent(self, model: str = "", folder: Path | None = None) -> Agent:
         """Return an agent that is shown its tools and runs none: what a review or the curator needs."""
         await self.ready()
-        place = folder or self.folder
+        place = Path(folder) if folder else self.folder
         return (await self._agent(model, place, self.toolboxes.show))[0]
 
     async def _reader(self, stored: StoredSession) -> Agent:
@@ -392,11 +397,8 @@ class Hone(TaskRunner):
     def toolboxes(self) -> ToolboxFactory:
         """From a folder to the tools that work in it."""
         sandbox = self.enclosure.sandbox if self.enclosure else self._sandbox()
-        return ToolboxFactory(
-            ToolboxDeps(
-                self.home, self.settings, sandbox, self.clock, self.models.http, self._tools, self._work
-            )
-        )
+        rest = (self.models.http, self._tools, self._work, self.tools, self._parts.wrap)
+        return ToolboxFactory(ToolboxDeps(self.home, self.settings, sandbox, self.clock, *rest))
 
     def _sandbox(self) -> Sandbox:
         """Commands see the skills that are in use, and nothing else of the home."""
@@ -413,7 +415,6 @@ class Hone(TaskRunner):
             recall_tool(self.recall, self.sessions, self.clock),
             *knowledge_tools(self.library, path_to_text(folder)),
             *(tool for part in self._parts.having("tools") for tool in part.tools(folder)),
-            *self.tools,
         )
 
     def _review_tools(self, source: Source, ledger: Ledger) -> Sequence[Tool]:
@@ -423,13 +424,14 @@ class Hone(TaskRunner):
     async def _agent(self, wanted: str, folder: Path, equip: Equip) -> tuple[Agent, ChangeId]:
         """Return the agent, and the last change that its prefix knows of. One without tools gets none."""
         found = await self.models.find(wanted)
+        await self.lookback.catch_up()
         room = Windowed(found.model, found.window, self.settings.compact_at, schemas=found.schemas)
         if found.plain:
             prefix = compose(found.name, (read_text("plain"),), (), self.settings.sampling)
             return Agent(prefix, room, {}, USER, Limits()), await self.ledger.latest()
         known, toolbox = await self._known.snapshot(folder), equip(folder)
-        added = [text for part in self._parts.having("sections") for text in part.sections()]
-        sections = self._sections.order(folder, known, (*added, self.system))
+        added = (*self._parts.sections(folder), self.system)
+        sections = self._sections.order(folder, known, added, toolbox)
         prefix = compose(found.name, sections, toolbox.values(), self.settings.sampling)
         return Agent(prefix, room, toolbox, USER, Limits(calls=self.settings.calls)), known.upto
 
@@ -448,10 +450,12 @@ class Hone(TaskRunner):
             permissions=self.permissions.create(folder, told, confined=self.enclosure is not None),
             brief=lambda known, session: self._brief(folder, known, session),
             remind=next((remind for remind in reminders if remind), None),
-            suggest=self.library.suggest,
+            suggest=self.library.suggest if "skill_view" in own else None,
             topics=self._topics,
             look_after=look_after(self.settings.learning.after_exit, self.models.cache_rule),
             beside=self.background,
+            ended=self._parts.ended,
+            hire=self.models.hire,
         )
 
     @property
@@ -474,8 +478,14 @@ class Hone(TaskRunner):
 
         return Work(self.provenance, observers)
 
-    async def _brief(self, folder: Path, known: int | None, session: SessionId) -> SystemNote | None:
+    async def _brief(self, folder: Path, known: int | None, session: Session) -> SystemNote | None:
         """Return what a running conversation has to be told before the user's next words."""
+        note = await self._describe_news(folder, known, session.id)
+        more = await self._parts.news(folder, session.agent.prefix, session.transcript)
+        before = note or SystemNote("", known or 0)
+        return replace(before, text="\n".join(filter(None, (before.text, more)))) if more else note
+
+    async def _describe_news(self, folder: Path, known: int | None, session: SessionId) -> SystemNote | None:
         if self.settings.memory.freshness == "next-session":
             return None
         if known is None:

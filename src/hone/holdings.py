@@ -25,6 +25,8 @@ HOLDINGS = (
             "prefixes",
             "sessions",
             "spending",
+            "spending_hours",
+            "histories",
             "backlog",
             "passage_words",
         ),
@@ -114,9 +116,9 @@ HOLDINGS = (
     ),
     Holding(
         "settings",
-        "hone.toml and your own prompt texts",
+        "hone.toml, your own prompt texts and your named helpers",
         "until you change them",
-        places=("hone.toml", "prompts/"),
+        places=("hone.toml", "prompts/", "agents/"),
     ),
     Holding(
         "rules",
@@ -127,16 +129,19 @@ HOLDINGS = (
     ),
     Holding(
         "keys",
-        "keys of model providers and of this server",
+        "keys of model providers and of this server, and which browsers are signed in",
         "until you remove them",
-        places=("keys.json", "serve.key", "serve-keys.json", "serve-keys-used.json"),
+        places=(
+            *("keys.json", "serve.key", "serve-keys.json", "serve-keys-used.json"),
+            *("serve-logins.json", "serve-tickets.json", "serve-address.json"),
+        ),
         backup=Backup.LEFT_OUT,
     ),
     Holding(
         "locks and caches",
-        "locks, and caches of tools that can be filled again",
+        "locks, caches of tools that can be filled again, and a name of the home for a database elsewhere",
         "caches: 30 days after their last use",
-        places=("*.lock", "locks/", "caches/"),
+        places=("*.lock", "locks/", "caches/", "checkout"),
         backup=Backup.LEFT_OUT,
     ),
 )

@@ -16,19 +16,20 @@ from msgspec import Struct
 from hone.core.agent import Agent
 from hone.core.clock import Clock
 from hone.core.errors import ModelError, StoreError, Unusable
-from hone.core.events import CallEnded, CallStarted, Emit, Notice, Spent
+from hone.core.events import CallEnded, CallStarted, Emit, Notice, Spent, Steered
 from hone.core.messages import Message, Role, ToolCall, answer, assistant, sound, user
 from hone.core.model import Finish, Remark, Reply, Restart, TextBuffer, TextPiece, Usage
 from hone.core.normalize import normalize
 from hone.core.permissions import NoPermissions, Permissions
 from hone.core.ports import Header
 from hone.core.provenance import NETWORK, OUTWARD, has_effect, is_tainted, label
-from hone.core.tool import CallGuard, NoGuard, Outcome, ToolKind, changes, refused
+from hone.core.tool import CallGuard, NoGuard, Outcome, ToolKind, changes, is_served, refused
 from hone.core.tool_context import UNNAMED, Spawn, ToolContext, childless
 from hone.core.transcript import Node, Transcript
 from hone.core.trust import Trust
 from hone.core.turn import Origin, Stop, Turn
 from hone.core.value import replace
+from hone.core.visible import visible
 from hone.core.waiting import uninterrupted
 
 Fallback = Callable[[ModelError, Transcript], Awaitable[tuple[Agent, Transcript] | None]]
@@ -74,6 +75,35 @@ class Budget:
             self._left += 1
 
 
+class Steering:
+    """What the owner says while a turn runs. It reaches the model with its next step, after the results of
+    this one; `withdraw` returns what did not."""
+
+    def __init__(self) -> None:
+        self.waiting: tuple[Said, ...] = ()
+
+    def say(self, words: str) -> None:
+        self.waiting = (*self.waiting, (user(visible(sound(words))), Trust.OWNER))
+
+    def withdraw(self) -> list[str]:
+        waiting, self.waiting = self.waiting, ()
+        return [message.text for message, _ in waiting]
+
+    async def reach(self, record: "Record") -> None:
+        """Add what waits to the conversation. It waits on unless it was stored."""
+        said, before = self.waiting, len(record.transcript)
+        if not said:
+            return
+        try:
+            await record.add(said)
+        finally:
+            if len(record.transcript) > before:
+                self.waiting = self.waiting[len(said) :]
+        record.context.permissions.hear(record.transcript)
+        for message, _ in said:
+            record.context.emit(Steered(message.text))
+
+
 class RunContext(Struct, frozen=True):
     """Where a run writes: what must last, and what may be shown."""
 
@@ -85,6 +115,7 @@ class RunContext(Struct, frozen=True):
     spawn: Spawn = childless
     header: Header = UNNAMED
     guard: CallGuard = NoGuard()
+    steering: Steering | None = None
 
 
 async def run(agent: Agent, transcript: Transcript, origin: Origin, context: RunContext) -> Turn:
@@ -115,6 +146,8 @@ async def converse(agent: Agent, record: "Record", budget: Budget) -> Turn:
         if reason := record.context.guard.end_step():
             await grace(agent, record, STUCK)
             return record.turn.ended(Stop.STUCK, reason)
+        if record.context.steering:
+            await record.context.steering.reach(record)
     await grace(agent, record, agent.limits.last_question)
     return record.turn.ended(Stop.BUDGET, f"The budget of {agent.limits.calls} model calls is spent.")
 
@@ -196,7 +229,8 @@ async def perform(agent: Agent, call: ToolCall, tool_context: ToolContext, fault
         return refused(fault)
     tool = agent.toolbox.get(call.name)
     if tool is None:
-        return refused(f"there is no tool named {call.name!r}. {allowed(agent)}")
+        gone = " Its server is not set up here." if is_served(call.name) else ""
+        return refused(f"there is no tool named {call.name!r}.{gone} {allowed(agent)}")
     try:
         if not agent.may_make(call, tool):
             return refused(f"{call.name} is not permitted here. {allowed(agent)}")
@@ -206,7 +240,7 @@ async def perform(agent: Agent, call: ToolCall, tool_context: ToolContext, fault
 
 
 def allowed(agent: Agent) -> str:
-    names = sorted(name for name, tool in agent.toolbox.items() if agent.may_use(tool))
+    names = sorted(name for name, tool in agent.toolbox.items() if agent.may_use(tool) and tool.spec.listed)
     return f"Allowed here: {', '.join(names)}." if names else "No tool is allowed here."
 
 

@@ -15,29 +15,33 @@ CHAT = "hone.cli.chat:chat"
 COMMANDS: Commands = {
     "setup": ("hone.cli.setup:setup", "Choose a model, test it and write it to hone.toml."),
     "run": ("hone.cli.run:run", "Do one TASK and print the answer."),
-    "sessions": ("hone.cli.sessions:sessions", "List, read, go on with, copy and remove conversations."),
-    "memory": ("hone.cli.memory:memory", "Read and change what Hone knows of you and your work."),
-    "skills": ("hone.cli.skills:skills", "List, read, write, install and put away skills."),
-    "log": ("hone.cli.log:log", "List what was changed in what Hone knows."),
-    "show": ("hone.cli.log:show", "Show one change: by whom, why, from what, and how."),
+    "sessions": ("hone.cli.sessions:sessions", "List, read, continue, copy and delete conversations."),
+    "memory": ("hone.cli.memory:memory", "Read and change what Hone knows about you and your work."),
+    "skills": ("hone.cli.skills:skills", "List, read, write, install and archive skills."),
+    "log": ("hone.cli.log:log", "List the changes to what Hone knows."),
+    "show": ("hone.cli.log:show", "Show one change: who made it, why, and what it did."),
     "diff": ("hone.cli.log:diff", "Show what the change ID did, as a unified diff."),
-    "undo": ("hone.cli.pending:undo", "Take the change ID back, and nothing that came later."),
-    "pending": ("hone.cli.pending:pending", "Show what was learned and waits for you."),
-    "approve": ("hone.cli.pending:approve", "Let changes that wait take effect."),
-    "reject": ("hone.cli.pending:reject", "Turn changes that wait down; they stay in the log."),
+    "undo": ("hone.cli.pending:undo", "Undo the change ID, and nothing that came later."),
+    "pending": ("hone.cli.pending:pending", "Show the lessons that wait for you."),
+    "approve": ("hone.cli.pending:approve", "Approve changes that wait for you."),
+    "reject": ("hone.cli.pending:reject", "Reject changes that wait for you; they stay in the log."),
     "forget": ("hone.cli.forget:forget", "Withdraw what was learned from a session or a message."),
-    "reviews": ("hone.cli.reviews:reviews", "List the reviews: done, at work, to come."),
-    "review": ("hone.cli.reviews:review", "Look back over a conversation now, for what is worth keeping."),
-    "worker": ("hone.cli.worker:worker", "Do the reviews that are queued, and wait for more."),
+    "reviews": ("hone.cli.reviews:reviews", "List the reviews: done, running and queued."),
+    "review": ("hone.cli.reviews:review", "Review a conversation now, and keep what it teaches."),
+    "worker": ("hone.cli.worker:worker", "Run the queued reviews, and wait for more."),
     "serve": ("hone.cli.serve:serve", "Serve the page, and an endpoint for other programs."),
     "keys": ("hone.cli.keys:keys", "Store, list and remove the keys of model providers."),
-    "config": ("hone.cli.config:config", "Show the settings and which model is used, and why."),
-    "trust": ("hone.cli.trust:trust", "Trust FOLDER, or the one you are in; or each FILE as it is shown."),
+    "config": ("hone.cli.config:config", "Show and change settings, and say which model is used."),
+    "trust": ("hone.cli.trust:trust", "Trust FOLDER, the folder you are in, or each FILE as shown."),
     "permissions": (
         "hone.cli.permissions:permissions",
         "List what is allowed and denied in this folder, and change it.",
     ),
     "doctor": ("hone.cli.doctor:doctor", "Check the home folder, the model and the sandbox."),
+    "completion": (
+        "hone.cli.completing:completion",
+        "Print a script that completes commands in bash, zsh or fish.",
+    ),
     "demo": ("hone.cli.demo:demo", "Watch Hone work and learn, without a key or a network."),
 }
 """The kernel's own commands."""
@@ -57,25 +61,88 @@ class Feature(NamedTuple):
     providers: tuple[str, ...] = ()
     setting: str = ""
     """The setting without which the part has nothing to do, such as "recall.embedder"."""
+    files: tuple[str, ...] = ()
+    """Names below a project's folder or Hone's home. Any of them gives the part something to do, whatever the
+    setting is; without any, and without a setting, it has nothing to do."""
     slash: Mapping[str, tuple[str, str, str]] = {}
     """Chat commands: name → ("module:object", short help, argument)."""
+    below: Mapping[str, Commands] = {}
+    """Commands below one of the kernel's: its name → theirs."""
 
 
 FEATURES = (
     Feature(
         "checkpoints",
         "sessions",
-        {"rewind": ("hone.features.checkpoints.commands:rewind", "Take back what tools did to your files.")},
+        {"rewind": ("hone.features.checkpoints.commands:rewind", "Undo what tools did to your files.")},
         operations="hone.features.checkpoints.operations",
         part="hone.features.checkpoints.part:CheckpointsPart",
         hooks=("observer", "tend", "leftovers", "checks", "holdings", "close"),
         slash={
             "rewind": (
                 "hone.features.checkpoints.slash:rewind",
-                "Take back what tools did to files.",
+                "Go back to an earlier message, with or without files.",
                 "[TURN]",
+            ),
+            "diff": (
+                "hone.features.checkpoints.diffs:show_diff",
+                "Show what tools changed in this conversation.",
+                "[FILE]",
+            ),
+        },
+    ),
+    Feature(
+        "agents",
+        "skills",
+        {
+            "agents": (
+                "hone.features.agents.commands:agents",
+                "List, show and check the named helpers that tasks can go to.",
             )
         },
+        part="hone.features.agents.part:AgentsPart",
+        hooks=("wrap",),
+        files=("agents", ".hone/agents", ".claude/agents"),
+    ),
+    Feature(
+        "mcp",
+        "serve",
+        {
+            "mcp": (
+                "hone.features.mcp.commands:mcp",
+                "Serve other agents over MCP, and use the tools of MCP servers.",
+            )
+        },
+        operations="hone.features.mcp.server.operations",
+        part="hone.features.mcp.part:McpPart",
+        hooks=(
+            *("wrap", "folder_sections", "news", "attach", "expand", "holdings", "close"),
+            *("offer_servers", "fetch_skill"),
+        ),
+        setting="mcp.servers",
+        files=(".mcp.json", ".hone/mcp.json", "mcp/editor.json"),
+    ),
+    Feature(
+        "hooks",
+        "permissions",
+        {
+            "hooks": (
+                "hone.features.hooks.commands:hooks",
+                "List your commands that run at events, and which of them count.",
+            )
+        },
+        part="hone.features.hooks.part:HooksPart",
+        hooks=("wrap", "ended", "learned", "close"),
+        setting="hooks",
+        files=(".hone/hooks.toml",),
+    ),
+    Feature(
+        "acp",
+        "serve",
+        {"acp": ("hone.features.acp.commands:acp", "Serve an editor over the Agent Client Protocol.")},
+        part="hone.features.acp.part:AcpPart",
+        hooks=("wrap",),
+        setting="acp.uses_editor",
     ),
     Feature(
         "erasing",
@@ -95,7 +162,7 @@ FEATURES = (
         {
             "traces": (
                 "hone.features.traces.commands:traces",
-                "Take conversations out as a file, bring them back, draw their tree.",
+                "Export conversations to a file, import them, draw their tree.",
             )
         },
     ),
@@ -105,7 +172,7 @@ FEATURES = (
         {
             "recall": (
                 "hone.features.recall.commands:recall",
-                "Search by meaning, too, and measure how well search finds.",
+                "Set up search by meaning, and measure how well search works.",
             )
         },
         part="hone.features.recall.part:RecallPart",
@@ -115,7 +182,35 @@ FEATURES = (
     Feature(
         "imports",
         "sessions",
-        {"import": ("hone.features.imports.commands:import_", "Bring in conversations with another agent.")},
+        {
+            "import": (
+                "hone.features.imports.commands:import_",
+                "Import your conversations with another agent.",
+            ),
+            "learn": (
+                "hone.features.imports.learn_commands:learn",
+                "Learn from your conversations with another agent.",
+            ),
+        },
+        part="hone.features.imports.part:ImportsPart",
+        hooks=("import_transcript", "holdings"),
+    ),
+    Feature(
+        "sharing",
+        "skills",
+        {},
+        below={
+            "skills": {
+                "sync": (
+                    "hone.features.sharing.commands:sync",
+                    "Write a skill where another agent reads it.",
+                ),
+                "export": (
+                    "hone.features.sharing.commands:export",
+                    "Save a skill as an archive in the open format.",
+                ),
+            }
+        },
     ),
     Feature(
         "backends",
@@ -123,9 +218,10 @@ FEATURES = (
         {
             "backends": (
                 "hone.features.backends.commands:backends",
-                "Memory by key: what keeps it, and how well.",
+                "Show, read and measure backends that store memories by key.",
             )
         },
+        operations="hone.features.backends.operations",
         part="hone.features.backends.part:MemoryPart",
         hooks=("ready", "tools", "review_tools", "remind", "attend", "notify", "finish", "holdings", "close"),
     ),
@@ -138,6 +234,7 @@ FEATURES = (
                 "Keep calls that worked as examples for new sessions.",
             )
         },
+        operations="hone.features.templates.operations",
         part="hone.features.templates.part:TemplatesPart",
         hooks=("seed", "resumed", "leftovers", "checks", "holdings"),
     ),
@@ -147,9 +244,10 @@ FEATURES = (
         {
             "curator": (
                 "hone.features.curator.commands:curator",
-                "See and steer what keeps the learned skills few.",
+                "Control how learned skills are merged and archived.",
             )
         },
+        operations="hone.features.curator.operations",
         part="hone.features.curator.part:CuratorPart",
         hooks=("tend", "count_stale", "holdings"),
     ),
@@ -157,6 +255,7 @@ FEATURES = (
         "experiments",
         "skills",
         {"experiment": ("hone.features.experiments.commands:experiment", "Measure whether a lesson helps.")},
+        operations="hone.features.experiments.operations",
         part="hone.features.experiments.part:ExperimentsPart",
         hooks=("findings", "leftovers", "holdings"),
     ),
@@ -167,7 +266,7 @@ FEATURES = (
             "backup": ("hone.features.backups.commands:backup", "Copy everything Hone keeps into one FILE."),
             "restore": (
                 "hone.features.backups.commands:restore",
-                "Make a home of a FILE that hone backup wrote.",
+                "Restore a home from a FILE that hone backup wrote.",
             ),
         },
     ),
@@ -196,3 +295,8 @@ def list_commands() -> dict[str, tuple[str, str]]:
             if feature.after == name:
                 table.update(feature.commands)
     return table
+
+
+def list_below(group: str) -> dict[str, tuple[str, str]]:
+    """Return the commands that features add below one of the kernel's."""
+    return {name: entry for feature in FEATURES for name, entry in feature.below.get(group, {}).items()}

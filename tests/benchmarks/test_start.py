@@ -3,7 +3,11 @@
 import re
 import subprocess
 import sys
+from pathlib import Path
 
+import pytest
+
+from benchmarks import revision
 from benchmarks.bench import ROOT
 
 
@@ -30,3 +34,18 @@ def test_a_revision_that_is_not_there_is_said_in_one_line() -> None:
     done = start("--compare", "no-such-revision")
     assert (done.returncode, len(done.stderr.splitlines())) == (1, 1)
     assert done.stderr.startswith("Git has no revision no-such-revision")
+
+
+def test_a_revision_is_unpacked_beside_the_working_tree(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository, other = tmp_path / "repository", tmp_path / "other"
+    monkeypatch.setattr(revision, "ROOT", repository)
+    git = ("git", "-C", str(repository), "-c", "user.name=A", "-c", "user.email=a@example.org")
+    subprocess.run(("git", "init", "-q", str(repository)), check=True)
+    for text in ("old", "new"):
+        (repository / "src").mkdir(exist_ok=True)
+        (repository / "src" / "a.py").write_text(text)
+        subprocess.run((*git, "add", "."), check=True)
+        subprocess.run((*git, "commit", "-qm", text), check=True)
+    assert (revision.unpacked("HEAD~1", other) / "src" / "a.py").read_text() == "old"

@@ -122,6 +122,7 @@ def test_a_lesson_that_only_some_surfaces_know_is_named() -> None:
     found = report({0.1: scores}, None, 1, through=("chat", "run"))
     assert (dict(found.agreement), found.differing) == ({"all": 1, "none": 1, "some": 1}, ["x/1: chat"])
     assert dict(found.learned) == {"all": 2, "none": 1, "some": 0}
+    assert found.missing == {"run": (1, 0)}
     assert found.unknown == {
         "10%": ["x/1 (run, fact, read)", "x/2 (chat, fact, read)", "x/2 (run, fact, read)"]
     }

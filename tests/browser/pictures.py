@@ -10,13 +10,33 @@ from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.browser import tale
+from hone.core.messages import assistant
+from hone.models.scripted import call, rounds, rules
+from tests.browser import shelf, tale
 from tests.browser.tab import DESKTOP, PHONE, TABLET, Scheme, Tab, chromium, opened
 from tests.web.rig import running
 
 FOLDER = Path("docs/pictures")
 INTO_VIEW = "each => each.scrollIntoView({block: 'end'})"
-PLACES = ("chat", "learning", "journal", "skills", "skill", "sessions", "session", "reviews", "figures")
+PLACES = (
+    *("new", "chat", "learning", "journal", "skills", "skill", "sessions", "session", "reviews"),
+    *("figures", "access", "more", "curator", "permissions", "templates", "template", "experiments"),
+    *("experiment", "backends"),
+)
+STATES = ("approval", "palette", "known", "conversations")
+"""What opens over the chat."""
+WRITES = assistant(
+    call(
+        "patch",
+        path="changes.txt",
+        find="Releases are cut on the branch stable.\n",
+        replace="Releases come from main.\n",
+    )
+)
+SCRIPT = rules(
+    ("notes say main", rounds(assistant(call("read_file", path="changes.txt")), WRITES, "Done.")),
+    otherwise=shelf.script,
+)
 
 View = tuple[str, tuple[int, int], Scheme]
 KEPT: Sequence[View] = (("desktop", DESKTOP, "light"), ("phone", PHONE, "light"))
@@ -37,9 +57,12 @@ async def talk(tab: Tab) -> None:
 
 def place(name: str, session: str) -> str:
     return {
+        "new": "#/chat",
         "chat": f"#/chat/{session}",
         "skill": "#/skills/weekly-report",
         "session": f"#/sessions/{session}",
+        "template": f"#/templates/{shelf.TEMPLATE}",
+        "experiment": f"#/experiments/{shelf.EXPERIMENT}",
     }.get(name, f"#/{name}")
 
 
@@ -52,18 +75,78 @@ async def shoot(tab: Tab, name: str, session: str, path: Path) -> None:
     if name == "learning":
         await tab.page.locator(".change summary").nth(1).click()
         await tab.page.locator(".grounds blockquote").first.wait_for()
+        await tab.page.evaluate("() => scrollTo(0, 0)")
+    if name == "curator":
+        await tab.page.get_by_role("button", name="Show the plan").click()
+        await tab.page.locator(".change .diff").first.wait_for()
+    if name == "backends":
+        await tab.page.get_by_role("button", name="Compare the checked ones").click()
+        await tab.page.locator("table").wait_for()
+        await tab.page.evaluate("() => scrollTo(0, 0)")
+    if name == "template":
+        await tab.page.locator("details summary").first.click()
     await tab.page.mouse.move(0, 0)
     await tab.page.screenshot(path=path, animations="disabled")
+
+
+async def ask(tab: Tab) -> None:
+    """A change of a file that waits for an answer."""
+    await tab.page.get_by_label("Mode", exact=True).select_option("ask")
+    await tab.page.get_by_label("Message").fill("Please let the notes say main.")
+    await tab.page.get_by_label("Message").press("Enter")
+    await tab.page.locator(".question .diff").wait_for()
+
+
+async def unfold(tab: Tab, name: str) -> None:
+    """Opens a panel where it is not open anyway."""
+    opener = tab.page.get_by_role("button", name=name, exact=True)
+    if await opener.is_visible():
+        await opener.click()
+
+
+async def shoot_state(tab: Tab, name: str, session: str, path: Path) -> None:
+    page = tab.page
+    await tab.go(place("new" if name == "approval" else "chat", session))
+    if name == "approval":
+        await ask(tab)
+    elif name == "palette":
+        await page.keyboard.press("Control+k")
+    elif name == "known":
+        await unfold(tab, "What Hone knows")
+        await page.locator(".knows .parts summary").first.click()
+        await page.locator(".knows blockquote").first.wait_for()
+    else:
+        await unfold(tab, "Conversations")
+        await page.get_by_label("Search conversations").fill("report")
+    await tab.quiet()
+    await page.mouse.move(0, 0)
+    await page.screenshot(path=path, animations="disabled")
+    if name == "approval":
+        await page.locator(".question").get_by_role("button", name="No", exact=False).first.click()
+        await page.locator(".question").wait_for(state="detached")
+    else:
+        await page.keyboard.press("Escape")
+
+
+async def draw_start(folder: Path, work: Path, views: Sequence[View]) -> None:
+    """An empty home."""
+    async with running(work / "home", work, tale.script) as visit, chromium() as browser:
+        for label, size, scheme in views:
+            async with opened(browser, visit, size, scheme) as tab:
+                await tab.quiet()
+                await tab.page.screenshot(path=folder / f"start-{label}.png", animations="disabled")
 
 
 async def draw(folder: Path, views: Sequence[View]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory() as scratch:
-        home, work = Path(scratch) / "home", Path(scratch) / "work"
-        work.mkdir()
+        home, work, other = (Path(scratch) / name for name in ("home", "work", "notes"))
+        for each in (work, other):
+            each.mkdir()
+        await draw_start(folder, other, views)
         await tale.lived(home, work, datetime.now(UTC))
         async with (
-            running(home, work, tale.script, settings=tale.SETTINGS) as visit,
+            running(home, work, SCRIPT, settings=tale.SETTINGS) as visit,
             chromium() as browser,
         ):
             async with opened(browser, visit) as tab:
@@ -71,10 +154,13 @@ async def draw(folder: Path, views: Sequence[View]) -> None:
                 session = (await visit.get("/api/sessions"))["sessions"][0]["session"]
                 await visit.client.patch(f"/api/sessions/{session}", json={"title": "Release notes for 2.4"})
                 await visit.post(f"/api/sessions/{session}/branch", at=2)
+            await shelf.stock(visit, home, session)
             for label, size, scheme in views:
                 async with opened(browser, visit, size, scheme) as tab:
                     for name in PLACES:
                         await shoot(tab, name, session, folder / f"{name}-{label}.png")
+                    for name in STATES:
+                        await shoot_state(tab, name, session, folder / f"{name}-{label}.png")
                     assert not tab.trouble.said, tab.trouble.said
 
 

@@ -21,7 +21,7 @@ from playwright.async_api import (
 from tests.conftest import requires
 from tests.web.rig import Running
 
-DESKTOP, TABLET, PHONE = (1280, 800), (768, 1024), (375, 740)
+DESKTOP, TABLET, PHONE = (1280, 800), (768, 1024), (390, 844)
 PATIENCE = 30_000.0
 DRAWN = "() => new Promise(done => requestAnimationFrame(() => setTimeout(done)))"
 Scheme = Literal["light", "dark"]

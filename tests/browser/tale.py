@@ -4,11 +4,20 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 
+from hone import Hone
 from hone.core.clock import ManualClock
+from hone.core.ledger import Actor, Author, Evidence
 from hone.core.messages import Message, Role, assistant
+from hone.core.skill import SkillOrigin
+from hone.core.trust import Trust
+from hone.features.curator.part import CuratorPart
+from hone.knowledge.skills.document import write_document
+from hone.knowledge.skills.folder import Create
 from hone.models.fake_provider import FakeProvider
 from hone.models.scripted import call, rounds, rules
-from hone.settings import Learning, PriceSettings, Settings
+from hone.runtime.session import Session
+from hone.settings import Settings
+from hone.settings.sections import Learning, PriceSettings
 from tests.faults.furnish import furnish, provider
 
 WISH = "Keep release notes to one line per change, and name the ticket."
@@ -41,6 +50,11 @@ description: Gather the week's work and write the report for the team on Fridays
 
 Pitfalls: the figures of the last day come in late; ask before sending.
 """
+STANDUPS = {
+    "team-standup": "Collect yesterday's commits and tickets for the morning stand-up.",
+    "standup-notes": "Write the notes of the stand-up from commits and tickets.",
+}
+"""Two skills that overlap, and what each is for."""
 STEP = "3. Three lines a theme at most; numbers before adjectives."
 BETTER = "3. Two lines a theme at most, with the figure in front."
 PRICE = PriceSettings(input=3.0, output=15.0, cached=0.3)
@@ -48,6 +62,7 @@ SETTINGS = Settings(learning=Learning(turns=1, iterations=0), prices={"stage/scr
 _TALKS = (
     (12, "How do I write the weekly report for the team?", "By theme, the largest first, three lines each."),
     (11, "Which port does the staging server use?", "It listens on 8443."),
+    (10, "Collect the stand-up from commits and tickets.", "Here it is, one line for each person."),
     (9, "Plan the move of the wiki to the new host.", "In three steps: freeze, copy, switch the name."),
     (8, "I work from Lisbon until March.", "Noted: meetings before four in the afternoon, then."),
     (5, "Why is the build slow on Mondays?", "Its cache is emptied on Sundays; the first build fills it."),
@@ -55,6 +70,10 @@ _TALKS = (
     (2, "Compare the two import formats for me.", "The second one keeps the time zone; I would take that."),
     (1, "Draft an answer to the question about refunds.", "Done; it is four sentences long."),
 )
+
+
+def standup(name: str) -> str:
+    return write_document(name, STANDUPS[name], "1. Read the commits.\n2. Write one line for each person.")
 
 
 def _lesson(messages: Sequence[Message]) -> Message:
@@ -101,6 +120,15 @@ def script(messages: Sequence[Message]) -> Message:
     return said if isinstance(said, Message) else said.message
 
 
+async def write_standups(hone: Hone, session: Session) -> None:
+    """As two reviews did that knew nothing of each other."""
+    node = session.transcript.nodes[0]
+    said = Evidence(session.id, 1, Trust.OWNER, node.digest)
+    for name in STANDUPS:
+        made = Create(standup(name), SkillOrigin.AGENT)
+        await hone.keeper.edit_skill(name, made, Author(Actor.REVIEW, session.id, evidence=(said,)))
+
+
 async def lived(home: Path, folder: Path, now: datetime) -> None:
     """The days before today, reviews included."""
     (folder / "changes.txt").write_text(CHANGES)
@@ -110,7 +138,10 @@ async def lived(home: Path, folder: Path, now: datetime) -> None:
             async with furnish(
                 home, folder, provider("openai", stage.url), clock=clock, settings=SETTINGS
             ) as hone:
+                hone.part(CuratorPart).curator.reports.pause()  # its plan is for the owner to ask for
                 session = await hone.session()
                 turn = await session.send(words)
                 assert turn.text, turn.error
                 await hone.background.drain()
+                if "stand-up" in words:
+                    await write_standups(hone, session)

@@ -7,18 +7,28 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from playwright.async_api import Browser
+import pytest
+from playwright.async_api import Browser, FilePayload
 
 from hone import Hone
+from hone.core.curation import UNNUMBERED, CuratorRun
+from hone.core.ids import SessionId
 from hone.core.ledger import USER
 from hone.core.messages import Message, Role, Text, assistant
 from hone.core.skill import SkillOrigin
+from hone.core.trust import Trust
+from hone.features.experiments.store import Studies
+from hone.features.experiments.values import Check, Lesson, LessonKind, Study, Task
+from hone.features.templates.part import TemplatesPart
+from hone.features.templates.values import Example, Template, WorkKind
 from hone.knowledge.journal import Add
 from hone.knowledge.keeper import OWNER
 from hone.knowledge.skills.folder import Create, WriteFile
 from hone.models.fake_provider import FakeProvider
 from hone.models.scripted import call
-from hone.settings import Learning, Memory, Settings
+from hone.runtime.permissions.rules import Rule
+from hone.settings import Settings
+from hone.settings.sections import Learning, Memory
 from tests.browser.strings import strings
 from tests.browser.tab import Tab, chromium, opened
 from tests.conftest import Figures, Tier
@@ -28,7 +38,7 @@ from tests.web.rig import Running, running
 ROOMY = Settings(memory=Memory(memory=10**6, user=10**6), learning=Learning(turns=0, iterations=0))
 COUNT = "window.told = []; window.ran = mark => window.told.push(mark)"
 UNFOLD = "() => document.querySelectorAll('details').forEach(each => { each.open = true })"
-FOREIGN = """() => [...document.querySelectorAll("main *, #notices *")].filter(each =>
+FOREIGN = """() => [...document.querySelectorAll("body *")].filter(each =>
   /^(script|img|iframe|object|embed|video|audio|link|style|base|meta|math|marquee|template|body)$/i.test(each.tagName)
   || [...each.attributes].some(own => /^on/i.test(own.name) || /javascript:/i.test(own.value)
     && !["value", "aria-label", "title", "placeholder", "data-key"].includes(own.name)))
@@ -41,6 +51,7 @@ TAKE = """text => {
   each.innerHTML = text;
   document.body.append(each);
 }"""
+RUN = "Please run "
 NAMES = ("apple", "birch", "cedar", "dune", "elm")
 
 
@@ -60,11 +71,13 @@ def parrot(messages: Sequence[Message]) -> Message:
         words = messages[asked[-2]].text
         lesson = call("memory", action="add", target="memory", text=words, reason=words, evidence=["#2"])
         return assistant(words) if since else assistant(words, lesson)
-    return assistant(words) if since else assistant(words, call("read_file", path=words))
+    tool = call("terminal", command=words) if RUN in words else call("read_file", path=words)
+    return assistant(words) if since else assistant(words, tool)
 
 
 async def plant(hone: Hone, mark: str, text: str, number: int) -> Planted:
-    """In a conversation, its title and its template, a review and its error, the journal, a skill."""
+    """In a conversation, its title and its template, a review and its error, the journal, a skill, and all
+    that the further views show."""
     example = Message(Role.USER, (Text("An example."),), template=text)
     session, now = await hone.session(told=[example, assistant("Like this.")]), datetime.now(UTC)
     await session.send(text)
@@ -79,7 +92,26 @@ async def plant(hone: Hone, mark: str, text: str, number: int) -> Planted:
     described = f"---\nname: {name}\ndescription: {json.dumps(' '.join(text.split()))}\n---\n\n{text}\n"
     await keeper.edit_skill(name, Create(described, SkillOrigin.USER), OWNER)
     await keeper.edit_skill(name, WriteFile("references/more.md", text.encode()), OWNER)
+    await plant_further(hone, name, text, session.id)
     return Planted(mark, text, session.id, name)
+
+
+async def plant_further(hone: Hone, name: str, text: str, session: SessionId) -> None:
+    """In a template, an experiment, a rule, a round of the curator, and the error of a backend."""
+    now, line = datetime.now(UTC), " ".join(text.split())
+    shown = json.dumps({"path": text})
+    example = Example("read_file", shown, text, len(text), Trust.LOCAL, Trust.LOCAL)
+    template = Template(name, WorkKind.FILE, session, now, text, (line,), (example,))
+    await hone.part(TemplatesPart).store.add(template)
+    studies, check = Studies(hone.home), Check(text, text, ((line, text),))
+    studies.add(Task(name, session, now, "/work", text, check, {line: text}))
+    studies.study(Study(name, Lesson(LessonKind.SKILL, line, "ab12"), line, now))
+    hone.permissions.rules.add("", "allow", Rule("terminal", line))
+    runs = hone.stores.curator_runs
+    latest = next((each.id for each in await runs.runs(1)), UNNUMBERED)
+    await runs.complete(CuratorRun(now, text, error=text, report=text), latest, (), {})
+    for letter in await hone.stores.outbox.letters():
+        await hone.stores.outbox.failed(letter.change, text)
 
 
 @asynccontextmanager
@@ -94,6 +126,10 @@ async def watched(browser: Browser, visit: Running, *, policy: bool) -> AsyncIte
 async def shown(tab: Tab, place: str, marks: Sequence[str]) -> None:
     """A page, unfolded: every text is there as text, and nothing of it as anything else."""
     await tab.go(place)
+    older = tab.page.get_by_role("button", name="Older ")
+    while await older.is_visible():
+        await older.click()
+        await tab.quiet()
     await tab.page.evaluate(UNFOLD)
     await tab.quiet()
     words = await tab.page.evaluate(WORDS)
@@ -105,29 +141,79 @@ async def visited(tab: Tab, planted: Sequence[Planted], *, talk: bool) -> int:
     """Gives how many pages were seen."""
     marks = [each.mark for each in planted]
     places = ["learning", "journal", "skills", "sessions", "reviews"]
+    places += ["templates", "experiments", "curator", "permissions"]
     for place in places:
         await shown(tab, f"#/{place}", marks)
     await shown(tab, "#/figures", [])
+    await shown(tab, "#/backends", marks[-1:])
     for each in planted:
         await shown(tab, f"#/sessions/{each.session}", [each.mark])
         assert each.mark in await tab.page.locator(".said.example .meta").first.inner_text()
         await shown(tab, f"#/skills/{each.skill}", [each.mark])
         await shown(tab, f"#/chat/{each.session}", [each.mark])
+        for place in ("templates", "experiments"):
+            await shown(tab, f"#/{place}/{each.skill}", [each.mark])
         if talk:
             await shown(tab, f"#/sessions?q={each.mark}", [each.mark])
+            await beside(tab, each)
             await said(tab, each)
-    return len(places) + 1 + len(planted) * (5 if talk else 3)
+            await asked(tab, each)
+    return len(places) + 2 + len(planted) * (7 if talk else 5)
+
+
+async def beside(tab: Tab, each: Planted) -> None:
+    """In the list of conversations, in what is known, in the palette and after a slash."""
+    page = tab.page
+    await tab.go(f"#/chat/{each.session}")
+    assert each.mark in await page.locator(".knows").inner_text()
+    assert each.mark in await page.locator("#talks").inner_text()
+    await page.get_by_label("Search conversations").fill(each.mark)
+    await tab.quiet()
+    await page.get_by_label("Search conversations").fill("")
+    await page.keyboard.press("Control+k")
+    await tab.quiet()
+    await page.keyboard.type(each.mark)
+    await page.locator(".picker li", has_text=each.mark).first.wait_for()
+    assert await page.evaluate(FOREIGN) == []
+    await page.keyboard.press("Escape")
+    await page.get_by_label("Message").fill(f"/{each.skill}")
+    await page.locator(".suggest li", has_text=each.mark).first.wait_for()
+    assert await page.evaluate(FOREIGN) == []
+    await page.get_by_label("Message").fill("")
 
 
 async def said(tab: Tab, each: Planted) -> None:
-    """Typed into the chat, and streamed back."""
+    """Typed into the chat with a file of such a name, and streamed back."""
     await tab.go("#/chat")
     await tab.page.get_by_label("Message").fill(each.text)
+    file = FilePayload(
+        name=each.text.replace("/", "∕")[:200], mimeType="text/plain", buffer=each.text.encode()
+    )
+    await tab.page.get_by_label("Files to attach").set_input_files([file])
+    await tab.page.locator(".held li").wait_for()
+    assert await tab.page.evaluate(FOREIGN) == []
     await tab.page.get_by_role("button", name="Send").click()
     await tab.page.locator(".said.assistant footer").wait_for()
     await tab.page.evaluate(UNFOLD)
     assert each.mark in await tab.page.locator(".said.assistant").last.inner_text()
     assert await tab.page.evaluate(FOREIGN) == []
+
+
+async def asked(tab: Tab, each: Planted) -> None:
+    """In a question, in the rule that it offers, and in what is said instead."""
+    page = tab.page
+    await page.get_by_label("Mode", exact=True).select_option("ask")
+    await page.get_by_label("Message").fill(f"{RUN}{each.text}")
+    await page.get_by_role("button", name="Send").click()
+    question = page.locator(".question")
+    await question.wait_for()
+    assert each.mark in await question.inner_text()
+    assert await page.evaluate(FOREIGN) == []
+    await page.get_by_label("No, instead").fill(each.text)
+    await question.get_by_role("button", name="Say no").click()
+    await page.locator(".tool.declined").wait_for()
+    await page.evaluate(UNFOLD)
+    assert await page.evaluate(FOREIGN) == []
 
 
 async def taken_for_markup(tab: Tab, texts: Sequence[str]) -> int:
@@ -138,9 +224,10 @@ async def taken_for_markup(tab: Tab, texts: Sequence[str]) -> int:
     return len(await tab.page.evaluate("() => [...new Set(window.told)]"))
 
 
+@pytest.mark.timeout(3600)  # three hundred texts, with --long
 async def test_no_stored_text_runs_on_any_page(tmp_path: Path, tier: Tier, figures: Figures) -> None:
     every = strings()
-    chosen = [every[draw.index] for draw in tier.draws(short=4, full=len(every))]
+    chosen = [every[draw.index] for draw in tier.draws(short=3, full=len(every))]
     tried = pages = control = 0
     ran: list[str] = []
     async with chromium() as browser:

@@ -28,7 +28,8 @@ os.execv(sys.argv[1], sys.argv[1:])
 """
 PATIENCE = 60.0
 
-ENTER, ALT_ENTER, TAB, UP, ESCAPE = b"\r", b"\x1b\r", b"\t", b"\x1b[A", b"\x1b"
+ENTER, ALT_ENTER, TAB, ESCAPE = b"\r", b"\x1b\r", b"\t", b"\x1b"
+UP, DOWN = b"\x1b[A", b"\x1b[B"
 CTRL_C, CTRL_D = b"\x03", b"\x04"
 
 
@@ -117,6 +118,11 @@ class Terminal:
         return above + [row.rstrip() for row in self._screen.display]
 
     @property
+    def screen(self) -> str:
+        """What can be seen now."""
+        return "\n".join(row.rstrip() for row in self._screen.display)
+
+    @property
     def text(self) -> str:
         return "\n".join(self.rows).rstrip("\n")
 
@@ -124,6 +130,11 @@ class Terminal:
     def news(self) -> str:
         """What stands from the last entered message on."""
         return "\n".join(self.rows[self._mark :]).rstrip("\n")
+
+    @property
+    def said(self) -> str:
+        """What stands from the last entered message up to the prompt."""
+        return "\n".join(self.rows[self._mark : self.row]).rstrip("\n")
 
     @property
     def row(self) -> int:

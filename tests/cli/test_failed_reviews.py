@@ -13,7 +13,8 @@ from hone.core.messages import assistant
 from hone.core.model import Piece, Reply
 from hone.core.prefix import Prefix
 from hone.core.transcript import Transcript
-from hone.settings import Learning, Settings
+from hone.settings import Settings
+from hone.settings.sections import Learning
 
 LINE = "✗ A review failed: The provider says no. It stays queued and is tried again later. · /reviews"
 

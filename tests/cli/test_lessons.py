@@ -12,7 +12,8 @@ from hone.core.model import Piece, Reply
 from hone.core.prefix import Prefix
 from hone.core.transcript import Transcript
 from hone.models.scripted import Scripted, call, lines
-from hone.settings import Learning, Settings
+from hone.settings import Settings
+from hone.settings.sections import Learning
 
 EVERY = Settings(learning=Learning(turns=1))
 NOTE = call("memory", action="add", text="Answer in one sentence.", evidence=["#1"])

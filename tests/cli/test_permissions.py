@@ -29,7 +29,7 @@ def test_rules_are_added_listed_and_removed(owner: Owner, tmp_path: Path) -> Non
     said = owner.does("permissions", "allow", "terminal:make test")
     assert said == (
         "Allowed in this folder: terminal: make test. "
-        'Take it back with: hone permissions remove "terminal: make test"\n'
+        'Undo it with: hone permissions remove "terminal: make test"\n'
     )
     owner.does("permissions", "deny", "web_fetch: *.example", "--everywhere")
     (owner.home / "hone.toml").write_text('mode = "ask"\n[permissions]\nallow = ["write_file: docs/**"]\n')
@@ -52,7 +52,7 @@ def test_rules_are_added_listed_and_removed(owner: Owner, tmp_path: Path) -> Non
         "permissions", "remove", "terminal: make test"
     )
     assert "are changed in those files" in owner.fails("permissions", "remove", "write_file: docs/**")
-    assert "'make test' is no rule." in owner.fails("permissions", "allow", "make test")
+    assert "'make test' is not a rule." in owner.fails("permissions", "allow", "make test")
 
 
 def test_a_projects_rules_are_shown_approved_and_withdrawn_with_trust(owner: Owner, tmp_path: Path) -> None:
@@ -62,7 +62,7 @@ def test_a_projects_rules_are_shown_approved_and_withdrawn_with_trust(owner: Own
     allowed = ("allow", "terminal: make test", ".hone/permissions.toml")
     assert (*allowed, False) in listed(owner)
     assert ("deny", "write_file: migrations/**", ".hone/permissions.toml", True) in listed(owner)
-    assert "What is not approved does not count." in owner.does("permissions")
+    assert "Rules that are not approved do not count." in owner.does("permissions")
     alone = owner("trust")
     assert (alone.code, '  │ allow = ["terminal: make test"]' in alone.out) == (2, True)
     assert (*allowed, False) in listed(owner)
@@ -82,9 +82,9 @@ def test_a_projects_rules_are_shown_approved_and_withdrawn_with_trust(owner: Own
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["write_file", "a.txt"], "auto mode: allowed. It needs no question.\n"),
+        (["write_file", "a.txt"], "auto mode: allowed. Hone does not need to ask.\n"),
         (["write_file", ".git/hooks/x"], "auto mode: asks you. Writing it has consequences: git runs it.\n"),
-        (["patch", "/elsewhere/x"], "auto mode: asks you. It lies outside the working folder.\n"),
+        (["patch", "/elsewhere/x"], "auto mode: asks you. It is outside the working folder.\n"),
         (["read_file", "x/.env"], "auto mode: asks you. It is a place for secrets: it holds keys.\n"),
         (["terminal", "make test"], "auto mode: allowed. A rule allows it: terminal: make test.\n"),
         (["terminal", "--mode", "ask", "ls"], "ask mode: asks you."),
@@ -103,7 +103,7 @@ def test_what_would_happen_is_told_with_its_reason(owner: Owner, arguments: list
     told = owner.does("permissions", "test", *arguments)
     assert told.startswith(said)
     asks = "asks you" in said
-    assert ("With nobody there to be asked: refused.\n" in told) is asks
+    assert ("Where nobody can be asked: refused.\n" in told) is asks
     assert ("To allow it for good: hone permissions allow" in told) is asks
 
 

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hone.cli.output import wrap_rows
 from hone.cli.render import Paint, Renderer, account, describe, extent
 from hone.core.events import CallEnded, CallStarted, Event, Notice, Spent, TurnEnded
 from hone.core.messages import ToolCall, assistant
@@ -57,7 +58,7 @@ def test_a_turn_reads_like_this() -> None:
         "↻ The connection broke off. Starting over in 2 s.\n"
         "All fine.\n"
         "The answer was cut.\n"
-        "  2 calls · 2,400 tokens in (75 % cached) · 68 out · $0.0042\n"
+        "  2 calls · 2,400 tokens in (75% cached) · 68 out · $0.0042\n"
     )
 
 
@@ -91,6 +92,17 @@ def test_every_end_of_a_turn_says_how_it_ended(end: TurnEnded, shown: str) -> No
 
 def test_an_answer_that_was_streamed_is_not_said_twice() -> None:
     assert screen([TextPiece("once"), ended("once")]) == "once\n"
+
+
+def test_what_stands_beside_the_answer_is_broken_between_words_on_a_narrow_screen() -> None:
+    failed = Outcome("read_file was not run: there is no such file; similar names: notes.txt", failed=True)
+    renderer = Renderer(Paint(colour=True), lambda text: list(wrap_rows([text], 40)))
+    shown = [renderer.show(event).aside for event in (CallStarted(READ), CallEnded(READ, failed, 0.1))]
+    assert "".join(shown) == (
+        "→ read_file README.md\n"
+        "  \x1b[31m✗\x1b[0m read_file was not run: there is no\n"
+        "    such file; similar names: notes.txt\n"
+    )
 
 
 def test_the_answer_is_kept_apart_from_what_stands_beside_it() -> None:

@@ -71,6 +71,19 @@ def test_a_change_means_what_it_should_and_every_other_line_stays(
     assert change_text(changed, changes) == changed
 
 
+@given(text=TEXTS, path=st.sampled_from([("model",), ("sandbox", "read"), ("providers", "mine", "url")]))
+def test_a_key_that_is_removed_is_gone_and_every_other_value_stays(text: str, path: tuple[str, ...]) -> None:
+    expected = tomllib.loads(text)
+    values = expected
+    for name in path[:-1]:
+        values = values.get(name, {})
+    values.pop(path[-1], None)
+    try:
+        assert tomllib.loads(change_text(text, {path: None})) == expected
+    except ValueError:
+        return  # it is refused, and nothing is written
+
+
 @pytest.mark.parametrize(
     ("before", "after"),
     [

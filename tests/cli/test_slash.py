@@ -10,16 +10,16 @@ from hone.knowledge.skills.naming import check_name
 from hone.models.scripted import Scripted, lines
 
 FAILING = {
-    "/mem": "There is no command /mem. Close: /memory. /help lists those there are.",
-    "/zzz": "There is no command /zzz. /help lists those there are.",
-    "/skill": "Which one? /skills lists them; then: /skill NAME and what to do with it",
+    "/mem": "There is no command /mem. Did you mean /memory? /help lists all commands.",
+    "/zzz": "There is no command /zzz. /help lists all commands.",
+    "/skill": "Which skill? Try /skill NAME and what to do. /skills lists them.",
     "/skill ../x": "There is no skill '../x'.",
-    "/approve": "'' is no change; give its number, as /log and /pending do.",
+    "/approve": "Which change? Give its number, as in: /approve 12. /pending lists them.",
     "/approve 1": "There is no change 1.",
-    "/reject -1": "'-1' is no change; give its number, as /log and /pending do.",
+    "/reject -1": "Which change? Give its number, as in: /reject 12. /pending lists them.",
     "/undo 99": "There is no change 99.",
-    "/pending": "Nothing waits for you.",
-    "/log": "Nothing was changed yet.",
+    "/pending": "No lesson waits for your approval.",
+    "/log": "Nothing has changed yet.",
     "/memory": "memory:\n  (nothing)\nuser:\n  (nothing)\nproject:\n  (nothing)",
 }
 

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -15,18 +14,19 @@ from hypothesis import strategies as st
 
 from hone.core.errors import Conflict, Corrupt, HoneError, Missing, Refused, StoreError
 from hone.core.ids import SessionId
-from hone.core.jobs import Count, Job, JobId, Jobs, State, TurnSummary
+from hone.core.jobs import Job, JobId, Jobs, State, TopicCount, TurnSummary
 from hone.core.ledger import MEMORY, Actor, Author, Change, ChangeId, ChangeKind, ChangeState, Delta
 from hone.core.messages import digest
 from hone.core.ports import Header
 from hone.core.topics import NAMES as TOPICS
 from hone.core.value import replace
 from hone.runtime.triggers import configure_topics, count_turn
-from hone.settings import Learning
+from hone.settings.sections import Learning
 from hone.stores.home import Stores
 from tests.contract.kinds import KINDS as STORES
 from tests.contract.kinds import all_kinds, kept, sqlite
 from tests.contract.test_sessions import NOW, OTHER, A, B, C, D, begin, branch, said
+from tests.tier import fewer
 
 BOTH = TOPICS
 NOTES = frozenset({"memory"})
@@ -34,9 +34,7 @@ LATER = NOW + timedelta(minutes=5)
 REVIEW, SECOND = SessionId("review-1"), SessionId("review-2")
 BODIES = {digest(body): body for body in (b"one", b"two")}
 ONE, TWO = BODIES
-THIRD: Count = partial(
-    count_turn, turn=TurnSummary(iterations=1), topics=configure_topics(Learning(turns=3, iterations=0))
-)
+THIRD = count_turn(TurnSummary(iterations=1), configure_topics(Learning(turns=3, iterations=0)))
 """Every third turn of a tree sets a review off."""
 
 
@@ -57,10 +55,10 @@ async def queued(stores: Stores, session: SessionId = A) -> Job:
     return await stores.jobs.enqueue(session, 3, BOTH, "by hand", NOW)
 
 
-async def take_turn(stores: Stores, session: SessionId, count: Count = THIRD) -> Job | None:
+async def take_turn(stores: Stores, session: SessionId, counts: Sequence[TopicCount] = THIRD) -> Job | None:
     before = (await stores.sessions.load(session)).transcript
     after = said("on", on=before)
-    return await stores.sessions.append(session, after.nodes[len(before) :], None, count)
+    return await stores.sessions.append(session, after.nodes[len(before) :], None, counts)
 
 
 async def view(stores: Stores) -> tuple[Any, ...]:
@@ -386,10 +384,8 @@ async def made(deed: Deed, known: Stores) -> Callable[[Stores], Any]:
             longer = said("z").nodes if deed.at == 3 else said("x", on=now).nodes[len(now) :]
             topics = configure_topics(Learning(turns=2 + deed.turns, iterations=deed.at))
             changed_by = frozenset({"memory"} if deed.at == 4 else ())
-            counting = partial(count_turn, turn=TurnSummary(deed.turns, changed_by), topics=topics)
-            return lambda stores: stores.sessions.append(
-                name, longer, None, counting, lambda due: f"{len(due)} due"
-            )
+            counts = count_turn(TurnSummary(deed.turns, changed_by), topics)
+            return lambda stores: stores.sessions.append(name, longer, None, counts)
         case "delete":
             return lambda stores: stores.sessions.delete(name)
         case "enqueue":
@@ -416,29 +412,36 @@ async def outcome(stores: Stores, call: Callable[[Stores], Any]) -> Any:
     return result if isinstance(result, Job | tuple) else None
 
 
+async def compare(kinds: Sequence[Stores], deeds: Sequence[Deed]) -> tuple[Any, ...]:
+    """Do the same to all of them; return what there is to see in the end."""
+    reference, *others = kinds
+    for stores in (reference, *others):
+        await stores.ledger.record([], BODIES, NOW)
+        await begin(stores.sessions, A)
+        await branch(stores.sessions, B, A, 2, "x")
+        await stores.jobs.enqueue(B, 1, BOTH, "by hand", NOW)
+    for deed in deeds:
+        call = await made(deed, reference)
+        expected = await outcome(reference, call)
+        refused = isinstance(expected, tuple) and expected and isinstance(expected[0], str)
+        event(f"{deed.kind}: {expected[0] if refused else type(expected).__name__}")
+        seen = await view(reference)
+        assert {job.session for job in seen[2]} <= set(seen[0]), "what waits has its session"
+        for stores in others:
+            assert await outcome(stores, call) == expected
+            assert await view(stores) == seen
+    return await view(reference)
+
+
 async def agree(folder: Path, deeds: Sequence[Deed]) -> None:
-    async with all_kinds(folder) as (reference, *others):
-        for stores in (reference, *others):
-            await stores.ledger.record([], BODIES, NOW)
-            await begin(stores.sessions, A)
-            await branch(stores.sessions, B, A, 2, "x")
-            await stores.jobs.enqueue(B, 1, BOTH, "by hand", NOW)
-        for deed in deeds:
-            call = await made(deed, reference)
-            expected = await outcome(reference, call)
-            refused = isinstance(expected, tuple) and expected and isinstance(expected[0], str)
-            event(f"{deed.kind}: {expected[0] if refused else type(expected).__name__}")
-            seen = await view(reference)
-            assert {job.session for job in seen[2]} <= set(seen[0]), "what waits has its session"
-            for stores in others:
-                assert await outcome(stores, call) == expected
-                assert await view(stores) == seen
-        last = await view(reference)
+    async with all_kinds(folder) as kinds:
+        last = await compare(kinds, deeds)
     again = sqlite("sqlite", folder)
     assert await view(again) == last
     await again.close()
 
 
+@fewer(30)
 @given(st.lists(DEEDS, min_size=5, max_size=20))
 def test_sqlite_and_the_reference_agree_over_any_history_and_after_reopening(deeds: list[Deed]) -> None:
     with TemporaryDirectory() as folder:

@@ -3,8 +3,7 @@
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
-from functools import partial
+from datetime import datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -13,19 +12,32 @@ import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from hone.core.errors import HoneError
+from hone.core.errors import Conflict, HoneError
 from hone.core.ids import SessionId
-from hone.core.jobs import ENOUGH, TOGETHER, Job, Look, PendingLook, State, TurnSummary, find_next, find_ripe
+from hone.core.jobs import (
+    CUT_OFF,
+    ENOUGH,
+    FOLLOWED,
+    TOGETHER,
+    Job,
+    Look,
+    PendingLook,
+    State,
+    TurnSummary,
+    find_next,
+    find_ripe,
+)
 from hone.core.ports import Header
 from hone.core.topics import NAMES as TOPICS
 from hone.core.transcript import Transcript
 from hone.core.value import replace
 from hone.runtime.triggers import configure_topics, count_turn
-from hone.settings import Learning
+from hone.settings.sections import Learning
 from hone.stores.home import Stores
 from tests.contract.kinds import KINDS as STORES
 from tests.contract.kinds import all_kinds, kept, sqlite
 from tests.contract.test_sessions import NOW, PREFIX, A, B, C, D, branch, said
+from tests.tier import fewer
 
 SOON, LATER = NOW + timedelta(minutes=4), NOW + timedelta(minutes=9)
 NOTES = frozenset({"memory"})
@@ -38,8 +50,10 @@ def stores(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stores]:
         yield stores
 
 
-def look(minutes: float = 4, cue: str = "", turns: int = 1, *, tainted: bool = False) -> Look:
-    return Look(NOW + timedelta(minutes=minutes), cue, turns, tainted, TOPICS)
+def look(
+    minutes: float = 4, cue: str = "", turns: int = 1, *, tainted: bool = False, since: datetime | None = None
+) -> Look:
+    return Look(NOW + timedelta(minutes=minutes), cue, turns, tainted, TOPICS, since=since)
 
 
 async def begin(stores: Stores, id: SessionId, first: Look | None, folder: str = "/work") -> Transcript:
@@ -110,6 +124,33 @@ async def test_who_leaves_makes_it_due_and_who_returns_puts_it_off(stores: Store
     assert [(each.session, each.due) for each in await stores.jobs.looks()] == [(B, SOON), (A, LATER)]
 
 
+async def test_what_follows_an_early_review_is_reviewed_once_it_is_silent(stores: Stores) -> None:
+    """Leaving brings the review at once. Who comes back soon and says more, without a cue, is heard, too."""
+    for id in (A, B):
+        await begin(stores, id, look(turns=2))
+    (job,) = await stores.jobs.promote(SOON, TOPICS)
+    assert [job.session, *dict(job.others)] == [A, B]
+    for id in (A, B):
+        await append(stores, id, look(9, since=SOON - timedelta(seconds=1)))
+        await stores.jobs.hasten([id], NOW)
+    assert {(each.cue, each.due) for each in await stores.jobs.looks()} == {(FOLLOWED, LATER)}
+    await append(stores, A, look(9, CUT_OFF))
+    await append(stores, A, look(9, since=LATER))
+    await append(stores, B, look(9, CUE))
+    assert {each.session: each.cue for each in await stores.jobs.looks()} == {A: FOLLOWED, B: CUE}
+    await stores.jobs.hasten([A, B], NOW)
+    assert [each.session for each in await stores.jobs.promote(NOW, TOPICS)] == [B]
+    assert [each.session for each in await stores.jobs.promote(LATER, TOPICS)] == [A]
+
+
+async def test_after_a_silence_or_a_review_on_the_way_words_count_by_themselves(stores: Stores) -> None:
+    await begin(stores, A, look(turns=ENOUGH))
+    await stores.jobs.promote(SOON, TOPICS)
+    await append(stores, A, look(9))
+    await append(stores, A, look(9, since=SOON))
+    assert [each.cue for each in await stores.jobs.looks()] == [""]
+
+
 async def test_the_first_of_a_home_is_reviewed_after_one_turn_and_later_ones_together(stores: Stores) -> None:
     await begin(stores, A, look())
     (first,) = await stores.jobs.promote(SOON, TOPICS)
@@ -130,18 +171,18 @@ async def test_the_first_of_a_home_is_reviewed_after_one_turn_and_later_ones_tog
 
 
 async def test_a_review_that_is_due_by_count_takes_the_look_along(stores: Stores) -> None:
-    every = partial(count_turn, turn=TurnSummary(1), topics=configure_topics(Learning(turns=1)))
+    every = count_turn(TurnSummary(1), configure_topics(Learning(turns=1)))
     await begin(stores, A, look(4, CUE))
-    job = await append(stores, A, look(9, turns=0), count=every, why=lambda due: " ".join(sorted(due)))
+    job = await append(stores, A, look(9, turns=0), counts=every)
     assert job is not None
-    assert (job.topics, job.why) == (TOPICS, "memory"), "it reads everything anyway"
+    assert (job.topics, job.why) == (TOPICS, "1 turn"), "it reads everything anyway"
     assert (await stores.jobs.looks(), await stores.jobs.counters(A)) == ((), {})
 
 
 async def test_what_is_queued_counts_anew(stores: Stores) -> None:
-    seldom = partial(count_turn, turn=TurnSummary(1), topics=configure_topics(Learning()))
+    seldom = count_turn(TurnSummary(1), configure_topics(Learning()))
     await begin(stores, A, look(4, CUE))
-    await append(stores, A, look(4, turns=0), count=seldom)
+    await append(stores, A, look(4, turns=0), counts=seldom)
     assert await stores.jobs.counters(A) == {"memory": 1, "skills": 1}
     await stores.jobs.promote(SOON, NOTES)
     assert await stores.jobs.counters(A) == {"skills": 1}
@@ -165,6 +206,16 @@ async def test_before_messages_give_way_to_notes_what_they_taught_is_queued(stor
     (job,) = await stores.jobs.jobs()
     assert (job.session, job.messages, await stores.jobs.looks()) == (A, len(talk) + 1, ())
     assert await stores.sessions.shorten(A, short.head, said("shorter"), TOPICS) is None
+
+
+async def test_a_look_is_stored_with_a_line_that_takes_the_place_of_another(stores: Stores) -> None:
+    await begin(stores, A, None)
+    now, other = (await stores.sessions.load(A)).transcript, said("hello", "more", "hi")
+    assert await stores.sessions.shorten(A, now.head, other, look=look(4, CUE)) is None
+    assert await stores.jobs.looks() == (PendingLook(A, A, 3, "/work", SOON, CUE, 1),)
+    with pytest.raises(Conflict):
+        await stores.sessions.shorten(A, now.head, said("hello"), look=look(9))
+    assert [each.due for each in await stores.jobs.looks()] == [SOON]
 
 
 async def test_a_review_by_hand_of_everything_takes_the_look_along_and_any_other_does_not(
@@ -262,6 +313,7 @@ class Deed:
     turns: int
     cue: str
     tainted: bool
+    since: int | None
 
 
 NAMES = (A, B, C, D)
@@ -274,8 +326,9 @@ DEEDS = st.builds(
     st.integers(0, 3),
     st.integers(0, 12),
     st.integers(0, 3),
-    st.sampled_from(["", "", CUE, "a complaint \udcff"]),
+    st.sampled_from(["", "", CUE, CUT_OFF, "a complaint \udcff"]),
     st.booleans(),
+    st.none() | st.integers(0, 12),
 )
 
 
@@ -285,7 +338,8 @@ async def made(deed: Deed, known: Stores) -> Callable[[Stores], Any]:
     free = [each for each in NAMES if each not in there] or [A]
     name = there[deed.pick % len(there)] if there else A
     now = (await known.sessions.load(name)).transcript if there else said("x")
-    next = look(deed.minutes, deed.cue, deed.turns, tainted=deed.tainted)
+    since = None if deed.since is None else NOW + timedelta(minutes=deed.since)
+    next = look(deed.minutes, deed.cue, deed.turns, tainted=deed.tainted, since=since)
     longer = said("z").nodes if deed.kind == "stale" else said("x", on=now).nodes[len(now) :]
     at = NOW + timedelta(minutes=deed.minutes)
     match deed.kind:
@@ -295,10 +349,8 @@ async def made(deed: Deed, known: Stores) -> Callable[[Stores], Any]:
             return lambda stores: stores.sessions.append(name, longer, look=next)
         case "count":
             topics = configure_topics(Learning(turns=1 + deed.pick))
-            counting = partial(count_turn, turn=TurnSummary(deed.turns), topics=topics)
-            return lambda stores: stores.sessions.append(
-                name, longer, None, counting, lambda due: f"{len(due)} due", next
-            )
+            counts = count_turn(TurnSummary(deed.turns), topics)
+            return lambda stores: stores.sessions.append(name, longer, None, counts, next)
         case "promote":
             return lambda stores: stores.jobs.promote(at, TOPICS if deed.turns else NOTES)
         case "hasten":
@@ -326,27 +378,34 @@ async def view(stores: Stores) -> tuple[Any, ...]:
     return sessions, await stores.jobs.looks(), await stores.jobs.jobs(), counters
 
 
+async def compare(kinds: Sequence[Stores], deeds: Sequence[Deed]) -> tuple[Any, ...]:
+    """Do the same to all of them; return what there is to see in the end."""
+    reference, *others = kinds
+    for stores in (reference, *others):
+        await begin(stores, A, look())
+    for deed in deeds:
+        call = await made(deed, reference)
+        expected = await outcome(reference, call)
+        event(f"{deed.kind}: {type(expected).__name__}")
+        seen = await view(reference)
+        assert {each.session for each in seen[1]} <= set(seen[0]), "what is to be looked at is there"
+        waiting = [job for job in seen[2] if job.state is State.QUEUED]
+        assert {job.session for job in waiting} <= set(seen[0]), "what waits has its session"
+        for stores in others:
+            assert await outcome(stores, call) == expected
+            assert await view(stores) == seen
+    return await view(reference)
+
+
 async def agree(folder: Path, deeds: Sequence[Deed]) -> None:
-    async with all_kinds(folder) as (reference, *others):
-        for stores in (reference, *others):
-            await begin(stores, A, look())
-        for deed in deeds:
-            call = await made(deed, reference)
-            expected = await outcome(reference, call)
-            event(f"{deed.kind}: {type(expected).__name__}")
-            seen = await view(reference)
-            assert {each.session for each in seen[1]} <= set(seen[0]), "what is to be looked at is there"
-            waiting = [job for job in seen[2] if job.state is State.QUEUED]
-            assert {job.session for job in waiting} <= set(seen[0]), "what waits has its session"
-            for stores in others:
-                assert await outcome(stores, call) == expected
-                assert await view(stores) == seen
-        last = await view(reference)
+    async with all_kinds(folder) as kinds:
+        last = await compare(kinds, deeds)
     again = sqlite("sqlite", folder)
     assert await view(again) == last
     await again.close()
 
 
+@fewer(30)
 @given(st.lists(DEEDS, min_size=5, max_size=20))
 def test_sqlite_and_the_reference_agree_over_any_history_and_after_reopening(deeds: list[Deed]) -> None:
     with TemporaryDirectory() as folder:

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from hone.core.errors import Conflict, Missing, Refused, StoreError
+from hone.core.errors import Conflict, Missing, StoreError
 from hone.core.ids import SessionId
-from hone.core.jobs import Count, Counters, Job, JobId, Topics
+from hone.core.jobs import Job, JobId, TopicCount, Topics
 from hone.core.messages import (
     Image,
     Message,
@@ -36,9 +36,11 @@ from hone.core.transcript import Node, Transcript
 from hone.core.trust import Trust
 from hone.core.turn import Origin
 from hone.core.value import replace
+from hone.stores.home import Stores
 from tests.contract.kinds import KINDS as STORES
 from tests.contract.kinds import all_kinds, kept
 from tests.stores.worker import OpenedSessions
+from tests.tier import fewer
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 PREFIX = Prefix("scripted/one", "You help.", ('{"name":"read"}',))
@@ -49,12 +51,19 @@ SPENT = Spending(NOW, "scripted/one", Origin.USER, Usage(10, 4, 2, 3, 0.25))
 
 BOTH = NAMES
 NOTHING: Topics = frozenset()
+LOST = "\ufffd" * 3
+"""What a byte that is no text becomes."""
 
 
 @pytest.fixture(params=STORES)
-def sessions(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Sessions]:
+def stores(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stores]:
     with kept(request.param, tmp_path) as stores:
-        yield stores.sessions
+        yield stores
+
+
+@pytest.fixture
+def sessions(stores: Stores) -> Sessions:
+    return stores.sessions
 
 
 def said(*words: str, on: Transcript | None = None, prefix: Prefix = PREFIX) -> Transcript:
@@ -110,73 +119,59 @@ async def test_nothing_is_added_by_half_if_only_the_first_nodes_follow(sessions:
     assert len((await sessions.load(A)).transcript) == 6
 
 
-def tallied(seen: list[Counters], due: Topics = NOTHING) -> Count:
-    """Counts a turn and two iterations, and notes what had been counted before."""
-
-    def count(before: Counters) -> tuple[Counters, Topics]:
-        seen.append(before)
-        return {"memory": before.get("memory", 0) + 1, "skills": before.get("skills", 0) + 2}, due
-
-    return count
+def tally(due: Topics = NOTHING, why: str = "") -> tuple[TopicCount, ...]:
+    """Count a turn and two iterations; what is `due` is so at once."""
+    adds = {"memory": 1, "skills": 2}
+    return tuple(TopicCount(name, adds[name], int(name in due), why=why) for name in sorted(adds))
 
 
-async def test_what_cannot_be_added_is_not_counted_and_sets_nothing_off(sessions: Sessions) -> None:
-    transcript, seen = await begin(sessions, A), list[Counters]()
+async def test_what_cannot_be_added_is_not_counted_and_sets_nothing_off(stores: Stores) -> None:
+    sessions = stores.sessions
+    transcript = await begin(sessions, A)
     stale = said("x", on=transcript.upto(2)).nodes[2:]
     with pytest.raises(Conflict):
-        await sessions.append(A, stale, SPENT, tallied(seen, BOTH), str)
+        await sessions.append(A, stale, SPENT, tally(BOTH))
     with pytest.raises(Missing):
-        await sessions.append(B, stale, SPENT, tallied(seen, BOTH), str)
-    assert seen == []
-    job = await sessions.append(A, said("x", on=transcript).nodes[3:], None, tallied(seen, BOTH))
-    assert (seen, job and job.id) == ([{}], 1)
+        await sessions.append(B, stale, SPENT, tally(BOTH))
+    assert (await stores.jobs.counters(A), await stores.jobs.jobs()) == ({}, ())
+    job = await sessions.append(A, said("x", on=transcript).nodes[3:], None, tally(BOTH))
+    assert (await stores.jobs.counters(A), job and job.id) == ({}, 1)
 
 
-async def test_nothing_is_added_if_it_cannot_be_counted_or_explained(sessions: Sessions) -> None:
-    def refuse(_: object) -> Any:
-        raise Refused("not now")
-
-    transcript, seen = await begin(sessions, A), list[Counters]()
-    longer = said("x", on=transcript).nodes[3:]
-    for count, why in ((refuse, None), (tallied([], BOTH), refuse)):
-        with pytest.raises(Refused, match="not now"):
-            await sessions.append(A, longer, SPENT, count, why)
-    assert (await sessions.load(A)).transcript.head == transcript.head
-    assert (await sessions.spending(), (await sessions.list())[0].messages) == ((), 3)
-    job = await sessions.append(A, longer, None, tallied(seen, BOTH))
-    assert (seen, job and job.id) == ([{}], 1)
-
-
-async def test_what_is_due_is_queued_with_all_messages_up_to_the_last_and_returned(
-    sessions: Sessions,
-) -> None:
-    late, seen = NOW + timedelta(minutes=1), list[Counters]()
+async def test_what_is_due_is_queued_with_all_messages_up_to_the_last_and_returned(stores: Stores) -> None:
+    sessions, late = stores.sessions, NOW + timedelta(minutes=1)
     transcript = await begin(sessions, A)
     first = said("one", "two", on=transcript)
     second = first.then(assistant("three"), Trust.AGENT, late)
-
-    def why(topics: Topics) -> str:
-        return f"{len(topics)} due\udcff"
-
-    assert await sessions.append(A, first.nodes[3:], SPENT, tallied(seen), why) is None
-    job = await sessions.append(A, second.nodes[5:], SPENT, tallied(seen, BOTH), why)
-    assert job == Job(JobId(1), A, A, 6, BOTH, late, "2 due" + "\ufffd" * 3)
-    again = await sessions.append(A, (), None, tallied(seen, frozenset({"skills"})))
+    assert await sessions.append(A, first.nodes[3:], SPENT, tally()) is None
+    assert await stores.jobs.counters(A) == {"memory": 1, "skills": 2}
+    job = await sessions.append(A, second.nodes[5:], SPENT, tally(BOTH, "due\udcff"))
+    assert job == Job(JobId(1), A, A, 6, BOTH, late, f"due{LOST} and due{LOST}")
+    assert await stores.jobs.counters(A) == {}, "what is due counts anew"
+    again = await sessions.append(A, (), None, tally(frozenset({"skills"})))
     assert again == Job(JobId(2), A, A, 6, frozenset({"skills"}), late, "")
+    assert await stores.jobs.counters(A) == {"memory": 1}
     assert await sessions.append(A, (), SPENT) is None
-    assert seen == [{}, {"memory": 1, "skills": 2}, {"memory": 2, "skills": 4}]
     assert facts((await sessions.load(A)).transcript.nodes) == facts(second.nodes)
     assert await sessions.spending() == (SPENT,) * 3
 
 
-async def test_many_appends_at_once_to_branches_of_one_tree_lose_no_count(sessions: Sessions) -> None:
+async def test_a_turn_that_resets_a_counter_or_counts_nothing_is_never_due(stores: Stores) -> None:
+    await begin(stores.sessions, A)
+    await stores.sessions.append(A, (), None, tally())
+    turn = (TopicCount("memory", 5, 1, resets=True), TopicCount("skills", 9, 0), TopicCount("weather", 1, 2))
+    assert await stores.sessions.append(A, (), None, turn) is None
+    assert await stores.jobs.counters(A) == {"skills": 11, "weather": 1}
+
+
+async def test_many_appends_at_once_to_branches_of_one_tree_lose_no_count(stores: Stores) -> None:
+    sessions = stores.sessions
     await begin(sessions, A)
-    seen: list[Counters] = []
     names = [SessionId(f"s{number}") for number in range(20)]
     for name in names:
         await branch(sessions, name, A, 2, name)
-    await asyncio.gather(*(sessions.append(name, (), None, tallied(seen)) for name in names))
-    assert seen == [{}, *({"memory": number, "skills": 2 * number} for number in range(1, 20))]
+    await asyncio.gather(*(sessions.append(name, (), None, tally()) for name in names))
+    assert await stores.jobs.counters(A) == {"memory": 20, "skills": 40}
 
 
 @pytest.mark.parametrize(
@@ -610,8 +605,8 @@ def call(step: Step, fresh: SessionId, known: Mapping[SessionId, StoredSession])
             base = now.upto(len(now) - 1) if step.wrong == "nodes" else now
             nodes = said(*step.words, on=base).nodes[len(base) :]
             due = BOTH if step.pick % 2 else NOTHING
-            count = tallied([], due) if step.at % 3 else None
-            return lambda store: store.append(id, nodes, SPENT if step.at % 2 else None, count, counted)
+            counts = tally(due, "due") if step.at % 3 else ()
+            return lambda store: store.append(id, nodes, SPENT if step.at % 2 else None, counts)
         case "move":
             cut = now.upto(len(now) - 1) if step.wrong == "nodes" else now
             moved = cut.rooted(PREFIX.digest if step.wrong == "prefix" else prefix.digest)
@@ -621,10 +616,6 @@ def call(step: Step, fresh: SessionId, known: Mapping[SessionId, StoredSession])
         case "rename":
             return lambda store: store.rename(id, "".join(step.words))
     return lambda store: store.find(f"s{step.at}"[: 1 + step.pick])
-
-
-def counted(topics: Topics) -> str:
-    return f"{len(topics)} due"
 
 
 async def outcome(store: Sessions, call: Callable[[Sessions], Any]) -> Any:
@@ -651,33 +642,41 @@ def rows(path: Path, query: str) -> list[Any]:
         connection.close()
 
 
+async def compare(
+    kinds: Sequence[Stores], steps: Sequence[Step], contents_of: Callable[[], Sequence[str]]
+) -> None:
+    """Do the same to all of them, then delete all. `contents_of` are the contents that one of them keeps."""
+    reference, *others = [stores.sessions for stores in kinds]
+    for sessions in (reference, *others):
+        await begin(sessions, A)
+        await branch(sessions, B, A, 2, "x")
+    for number, step in enumerate(steps):
+        ids = [each.header.id for each in await reference.list(origin=None)]
+        known = {id: await reference.load(id) for id in ids}
+        made = call(step, SessionId(f"s{number}"), known)
+        expected = await outcome(reference, made)
+        event(f"{step.kind}: {expected[0] if isinstance(expected, tuple) else 'done'}")
+        seen = await view(reference)
+        for store in others:
+            assert await outcome(store, made) == expected
+            assert await view(store) == seen
+        contents = {node[5] for _, _, nodes, _ in seen[1] for node in nodes}
+        assert set(contents_of()) == contents
+    for store in others:
+        while left := await store.list(origin=None):
+            await store.delete(left[0].header.id)
+        assert await store.spending() == await reference.spending()
+
+
 async def agree(folder: Path, steps: Sequence[Step]) -> None:
     path = folder / "hone.db"
     async with all_kinds(folder) as kinds:
-        reference, *others = [stores.sessions for stores in kinds]
-        for sessions in (reference, *others):
-            await begin(sessions, A)
-            await branch(sessions, B, A, 2, "x")
-        for number, step in enumerate(steps):
-            ids = [each.header.id for each in await reference.list(origin=None)]
-            known = {id: await reference.load(id) for id in ids}
-            made = call(step, SessionId(f"s{number}"), known)
-            expected = await outcome(reference, made)
-            event(f"{step.kind}: {expected[0] if isinstance(expected, tuple) else 'done'}")
-            seen = await view(reference)
-            for store in others:
-                assert await outcome(store, made) == expected
-                assert await view(store) == seen
-            contents = {node[5] for _, _, nodes, _ in seen[1] for node in nodes}
-            assert set(rows(path, "SELECT digest FROM contents")) == contents
-        for store in others:
-            while left := await store.list(origin=None):
-                await store.delete(left[0].header.id)
-            assert await store.spending() == await reference.spending()
+        await compare(kinds, steps, lambda: rows(path, "SELECT digest FROM contents"))
     for table in ("sessions", "nodes", "chains", "contents", "prefixes", "counts"):
         assert rows(path, f"SELECT count(*) FROM {table}") == [0], table
 
 
+@fewer(30)
 @given(st.lists(STEPS, min_size=5, max_size=30))
 def test_sqlite_and_the_reference_agree_over_any_history_and_nothing_is_left_behind(
     steps: list[Step],
@@ -686,6 +685,7 @@ def test_sqlite_and_the_reference_agree_over_any_history_and_nothing_is_left_beh
         asyncio.run(agree(Path(folder), steps))
 
 
+@fewer(50)
 @given(st.lists(st.tuples(ANY_MESSAGE, st.sampled_from(Trust), TIMES), min_size=1, max_size=5))
 def test_any_message_at_any_time_comes_back_from_sqlite(said: list[tuple[Message, Trust, datetime]]) -> None:
     transcript = Transcript(PREFIX.digest)

@@ -16,7 +16,8 @@ from hone.core.prefix import Prefix
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
 from hone.stores.home import Stores
-from tests.contract.kinds import KINDS, kept, reference, sqlite
+from tests.contract.kinds import LOCAL as KINDS
+from tests.contract.kinds import kept, reference, sqlite
 from tests.contract.test_ledger import NOW
 from tests.doubles.embedder import WordEmbedder
 

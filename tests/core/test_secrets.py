@@ -187,6 +187,8 @@ word list: abandon ability able about above absent absorb abstract absurd
 Семён, ваш пароль: смотрите в письме
 密码: 请联系管理员
 👩‍👩‍👧 family token
+PWD=/dev/shm/tests-23cprf17/popen-gw0/test_tools_and_commands_cannot0/work
+OLDPWD=/home/me/a8f3kq91/x
 """.strip("\n").splitlines()
 
 

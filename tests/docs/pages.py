@@ -35,11 +35,11 @@ def code_lines(page: Path) -> Iterator[str]:
 
 
 def commands(page: Path, program: str) -> Iterator[list[str]]:
-    """The arguments of each call of the program, in a pipe or alone."""
+    """The arguments of each call of the program, in a pipe or alone, without a file it is written to."""
     for line in code_lines(page):
         for part in line.split("|"):
             if re.match(rf"\s*{program}(\s|$)", part):
-                yield shlex.split(part)[1:]
+                yield shlex.split(part.partition(" > ")[0])[1:]
 
 
 def links(page: Path) -> Iterator[str]:

@@ -26,8 +26,9 @@ PRINTED = {
     ],
     LIBRARY: [
         ["A tool found: README.md", "answered after 2 model calls"],
+        ["There is a README.", "2 requests, the last with 3 messages"],
         [
-            r"\[search_files\]\nA tool found: README.md",
+            r"\[search_files\]\nA tool found: README.md\nanswered",
             r"heard: And which of them are generated\?",
             r"kept as \w{10}",
         ],
@@ -35,13 +36,12 @@ PRINTED = {
         ["A tool found: 5 words"],
         [
             r"plan: A scripted model heard: How would you tidy up this folder\?",
-            r"Change this file\? It lies outside the working folder\.\n/.+other\.txt\nwords",
+            r"Change this file\? It is outside the working folder\.\n/.+other\.txt\nwords",
             r"The user said no: stay in the folder\. \(1 asked\)",
         ],
         [r"heard: What should be remembered\?\n\w+ 4 Suggest a name for a boat\.\n\w+ 4 Suggest"],
         ["answered"],
         [r"^User prefers short answers\. 1$"],
-        ["There is a README."],
     ],
 }
 """Patterns of what each example must print: one without a line here is one that nobody checks."""
@@ -163,6 +163,8 @@ def objection(arguments: Sequence[str]) -> str:
         if not left:
             return ""
         inner = command.get_command(context, left.pop(0))
+        if inner is None and command is cli and " " in arguments[-len(left) - 1]:
+            return ""  # a task in quotes
         if inner is None:
             return f"No such command {arguments[-len(left) - 1]!r}"
         command = inner

@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.docs.pages import ROOT
+from tests.tier import Tier
 
 SVG = "{http://www.w3.org/2000/svg}"
 RECORDINGS = {
@@ -16,6 +17,8 @@ RECORDINGS = {
     "setup.svg": (["--scene", "scripts/scenes/setup.json"], ["setup"]),
     "demo.svg": (["--begin", "> Right", "--end", "Your turn"], ["demo"]),
 }
+STORY = "scripts/scenes/first.json"
+FIRST = {f"first-{name}.svg" for name in ("1-setup", "2-task", "3-rewind", "4-lesson", "5-resume")}
 
 
 def words(picture: Path) -> str:
@@ -27,13 +30,8 @@ def words(picture: Path) -> str:
 @pytest.mark.parametrize("name", RECORDINGS)
 def test_a_recording_shows_what_the_command_prints_today(name: str, tmp_path: Path) -> None:
     options, arguments = RECORDINGS[name]
-    command = [*options, "--", str(Path(sys.executable).with_name("hone")), *arguments]
     fresh = tmp_path / name
-    recorder = [sys.executable, "-W", "error", str(ROOT / "scripts" / "record"), str(fresh)]
-    done = subprocess.run(
-        [*recorder, *command], capture_output=True, text=True, timeout=60, check=False, cwd=ROOT
-    )
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    record(fresh, options, arguments)
     quoted = " ".join(f'"{each}"' if " " in each else each for each in options)
     assert words(ROOT / "docs" / "recordings" / name) == words(fresh), (
         f"Renew it: .venv/bin/python scripts/record docs/recordings/{name} {quoted} -- "
@@ -41,8 +39,27 @@ def test_a_recording_shows_what_the_command_prints_today(name: str, tmp_path: Pa
     )
 
 
+def test_a_first_session_looks_as_it_is_shown(tmp_path: Path, tier: Tier) -> None:
+    if not tier.long:
+        pytest.skip("a whole session belongs to the long tier")
+    record(tmp_path, ["--story", STORY], [])
+    for name in sorted(FIRST):
+        assert words(ROOT / "docs" / "recordings" / name) == words(tmp_path / name), (
+            f"Renew it: .venv/bin/python scripts/record docs/recordings --story {STORY} -- .venv/bin/hone"
+        )
+
+
+def record(target: Path, options: list[str], arguments: list[str]) -> None:
+    command = [*options, "--", str(Path(sys.executable).with_name("hone")), *arguments]
+    recorder = [sys.executable, "-W", "error", str(ROOT / "scripts" / "record"), str(target)]
+    done = subprocess.run(
+        [*recorder, *command], capture_output=True, text=True, timeout=60, check=False, cwd=ROOT
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
 def test_there_is_no_recording_that_nobody_renews() -> None:
-    assert {path.name for path in (ROOT / "docs" / "recordings").iterdir()} == set(RECORDINGS)
+    assert {path.name for path in (ROOT / "docs" / "recordings").iterdir()} == {*RECORDINGS, *FIRST}
 
 
 @pytest.mark.parametrize(

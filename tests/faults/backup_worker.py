@@ -19,7 +19,8 @@ from hone.knowledge.journal import Add, Remove
 from hone.knowledge.keeper import OWNER
 from hone.knowledge.skills.folder import Create, Patch
 from hone.models.scripted import Scripted, echo
-from hone.settings import Memory, Settings
+from hone.settings import Settings
+from hone.settings.sections import Memory
 
 NAME = "counting"
 HEAD = f"---\nname: {NAME}\ndescription: Count how often something was done.\n---\n\n"

@@ -8,7 +8,8 @@ from hone import Hone
 from hone.core.clock import Clock
 from hone.core.tool import Tool
 from hone.models.fake_provider.shapes import Format
-from hone.settings import ProviderSettings, Settings
+from hone.settings import Settings
+from hone.settings.sections import ProviderSettings
 
 DEFAULTS = Settings()
 

@@ -14,7 +14,8 @@ from hone.core.topics import NAMES
 from hone.knowledge.journal import entries
 from hone.models.fake_provider import FakeProvider
 from hone.models.scripted import call
-from hone.settings import ProviderSettings, Settings
+from hone.settings import Settings
+from hone.settings.sections import ProviderSettings
 from tests.processes import has_ended
 
 WISH = "I prefer tabs over spaces."

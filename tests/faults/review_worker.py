@@ -18,7 +18,7 @@ from typing import Literal
 from msgspec import Struct, json
 
 from hone.models.fake_provider.shapes import Format
-from hone.runtime.session import ignore
+from hone.runtime.task_runner import ignore
 from tests.faults.furnish import furnish, provider
 from tests.faults.points.reviews import SETTINGS
 

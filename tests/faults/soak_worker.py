@@ -16,8 +16,10 @@ from hone import Hone
 from hone.core.errors import HoneError, Missing
 from hone.core.events import Event, Notice
 from hone.core.turn import Stop
-from hone.runtime.session import Session, ignore
-from hone.settings import Learning, Memory, PriceSettings, Settings
+from hone.runtime.session import Session
+from hone.runtime.task_runner import ignore
+from hone.settings import Settings
+from hone.settings.sections import Learning, Memory, PriceSettings
 from tests.faults.furnish import furnish, provider
 
 EVERY = 5

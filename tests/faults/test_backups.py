@@ -120,7 +120,7 @@ async def test_a_backup_under_load_restores_to_a_sound_home_that_lacks_nothing(
     async with asyncio.TaskGroup() as tasks:
         for worker in workers:
             tasks.create_task(worker.listen())
-        for draw in tier.draws(short=3, full=100):
+        for draw in tier.draws(short=2, full=100):
             for worker in workers:
                 worker.order(STEPS)
             for worker in workers:

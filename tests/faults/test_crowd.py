@@ -52,7 +52,7 @@ async def talk(hone: Hone, number: int, seconds: list[float]) -> Session:
 async def test_a_crowd_of_sessions_loses_nothing_and_mixes_nothing(
     format: Format, home: Path, tmp_path: Path, tier: Tier, figures: Figures
 ) -> None:
-    count = tier.size(short=40, full=200)
+    count = tier.size(short=24, full=200)
     seconds: list[float] = []
     async with (
         FakeProvider(speak) as stage,

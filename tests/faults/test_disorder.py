@@ -13,7 +13,8 @@ from hone.models.fake_provider.disorder import DISORDER
 from hone.models.fake_provider.faults import FAULTS
 from hone.models.fake_provider.shapes import Format
 from hone.models.scripted import lines
-from hone.settings import BoundSettings, Settings
+from hone.settings import Settings
+from hone.settings.sections import BoundSettings
 from tests.conftest import Figures, Tier
 from tests.faults.furnish import furnish, provider
 from tests.faults.house import FORMATS, unended, unsound
@@ -133,7 +134,7 @@ def test_disorder_ends_within_its_bounds_and_leaves_a_valid_history(
 ) -> None:
     cases = [(name, since) for name in DISORDER for since in (0, 1)]
     failures: dict[int, list[str]] = {}
-    drawn = list(tier.draws(short=30, full=len(cases)))
+    drawn = list(tier.draws(short=12, full=len(cases)))
     for draw in drawn:
         name, since = cases[draw.index]
         wrong = asyncio.run(suffer(Bounded(format, home, tmp_path, fault=name, since=since)))

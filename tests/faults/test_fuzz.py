@@ -95,7 +95,7 @@ async def recover(bench: Bench, session: Session) -> None:
 async def test_malformed_outputs_raise_nothing_and_leave_valid_histories(
     format: Format, home: Path, tmp_path: Path, tier: Tier, figures: Figures
 ) -> None:
-    drawn = list(tier.draws(short=300, full=5_000))
+    drawn = list(tier.draws(short=120, full=5_000))
     endings: Counter[str] = Counter()
     for tries, some in batches(drawn):
         async with bench(format, home, tmp_path, tries) as (ready, hone):

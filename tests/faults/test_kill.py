@@ -112,7 +112,7 @@ async def test_a_kill_when_a_request_arrives_loses_nothing_that_was_acknowledged
     tmp_path: Path, tier: Tier, figures: Figures
 ) -> None:
     ledger, random = Ledger(), tier.random()
-    for context in scenes(tmp_path, tier.size(short=8, full=50)):
+    for context in scenes(tmp_path, tier.size(short=5, full=50)):
         last = random.randint(0, 7)
         workers: list[Process] = []
 

@@ -121,7 +121,7 @@ async def test_however_the_owner_leaves_the_lesson_is_learned_once_and_nobody_st
     tmp_path: Path, tier: Tier, figures: Figures
 ) -> None:
     tried, wrong, at = 0, list[str](), list[int]()
-    for draw in tier.draws(short=8, full=200):
+    for draw in tier.draws(short=5, full=200):
         way = WAYS[draw.index % len(WAYS)]
         begun = asyncio.Event()
         async with FakeProvider(partial(heard, begun)) as stage:

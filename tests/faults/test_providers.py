@@ -234,9 +234,11 @@ async def test_retry_after_is_honoured_unless_it_asks_for_too_much(
     ):
         turn = await hone.run("hello?")
     assert clock.slept == slept
-    assert (turn.stop, turn.error) == (
+    said = turn.error.partition(" Try again in about 60 minutes, at ")
+    assert (turn.stop, said[0]) == (
         (Stop.ANSWERED, "") if slept else (Stop.FAILED, "stage is not able to answer now (429): Slow down.")
     )
+    assert bool(said[2]) is (value == "3600")
 
 
 @pytest.mark.parametrize("format", FORMATS)

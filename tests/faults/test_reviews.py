@@ -23,7 +23,7 @@ from hone.core.ledger import Actor, ChangeQuery
 from hone.core.skill import DOCUMENT
 from hone.models.fake_provider import FakeProvider
 from hone.models.fake_provider.shapes import Format
-from hone.runtime.session import ignore
+from hone.runtime.task_runner import ignore
 from hone.stores.ledger import SqliteLedger
 from tests.conftest import Figures, Tier
 from tests.faults import review_worker
@@ -216,7 +216,7 @@ def stage(asked: int, after: int) -> str:
 async def test_a_review_killed_at_any_moment_is_applied_exactly_once(
     tmp_path: Path, tier: Tier, figures: Figures
 ) -> None:
-    wanted, late = tier.size(short=5, full=200), 0
+    wanted, late = tier.size(short=3, full=200), 0
     async with workers() as process:
         field = Range(tmp_path, tier.random(), process)
         taken = {deed: median([(await field.rehearse(deed)).seconds for _ in range(3)]) for deed in DEEDS}

@@ -221,7 +221,7 @@ async def staged() -> AsyncIterator[tuple[FakeProvider, Provider]]:
 async def test_many_conversations_over_four_processes_lose_and_double_nothing_and_show_no_error(
     home: Path, tmp_path: Path, tier: Tier, figures: Figures
 ) -> None:
-    sessions, random = tier.size(short=24, full=200), tier.random()
+    sessions, random = tier.size(short=16, full=200), tier.random()
     between = (600, 2_400) if tier.long else (40, 120)
     async with staged() as (stage, model):
         soak = Soak(home, tmp_path, stage.url, turns=ENDLESS if tier.long else 6)

@@ -28,7 +28,8 @@ from hone.knowledge.items import Items, KeptMemory
 from hone.knowledge.keeper import OWNER
 from hone.knowledge.skills.folder import Create, WriteFile
 from hone.models.scripted import Scripted, call, rounds
-from hone.settings import Memory, Settings
+from hone.settings import Settings
+from hone.settings.sections import Memory
 from hone.stores.tainted import TaintedText, TaintStore
 
 AT = datetime(2026, 11, 16, tzinfo=UTC)

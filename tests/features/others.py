@@ -241,6 +241,74 @@ def stored(session: str, turns: int = 1) -> list[dict[str, Any]]:
     return made
 
 
+def opencode(path: Path, session: str = "ses_1", turns: int = 1) -> Path:
+    """A database of OpenCode, with the tables of its version 1.18: a helper's session beside the user's."""
+    tables = (
+        "session (id TEXT PRIMARY KEY, parent_id TEXT, directory TEXT NOT NULL, title TEXT NOT NULL,"
+        " revert TEXT, time_created INTEGER NOT NULL)",
+        "message (id TEXT PRIMARY KEY, session_id TEXT NOT NULL, time_created INTEGER NOT NULL,"
+        " data TEXT NOT NULL)",
+        "part (id TEXT PRIMARY KEY, message_id TEXT NOT NULL, session_id TEXT NOT NULL, data TEXT NOT NULL)",
+    )
+    path.unlink(missing_ok=True)
+    with closing(apsw.Connection(str(path))) as connection:
+        connection.execute("PRAGMA journal_mode=WAL")
+        for table in tables:
+            connection.execute(f"CREATE TABLE {table}")
+        with connection:
+            for id, parent in ((session, None), ("ses_9", session)):
+                row = {"id": id, "parent_id": parent, "directory": "/work/parser", "title": "Parser"}
+                put(connection, "session", {**row, "time_created": 1_760_000_000_000})
+            for number, (role, parts) in enumerate(_opencode_talk(turns)):
+                _put_message(connection, session, number, role, parts)
+            _put_message(connection, "ses_9", 0, "user", [{"type": "text", "text": "Count the lines."}])
+    return path
+
+
+def _opencode_talk(turns: int) -> list[tuple[str, list[dict[str, Any]]]]:
+    made: list[tuple[str, list[dict[str, Any]]]] = []
+    for turn in range(turns):
+        done = {"status": "completed", "input": {"command": "pytest"}, "output": f"{OUTPUT} {SECRET}"}
+        failed = {"status": "error", "input": {"path": "a.py"}, "error": "no such file"}
+        made += [
+            (
+                "user",
+                [
+                    {"type": "text", "text": f"{ASKED} ({turn})"},
+                    {"type": "text", "text": "<file>Obey the file.</file>", "synthetic": True},
+                    {"type": "file", "mime": "text/plain", "url": "file:///work/parser/a.py"},
+                ],
+            ),
+            (
+                "assistant",
+                [
+                    {"type": "step-start"},
+                    {"type": "reasoning", "text": "The user wants tests."},
+                    {"type": "text", "text": "I run them."},
+                    {"type": "tool", "tool": "bash", "callID": f"c{turn}a", "state": done},
+                    {"type": "tool", "tool": "read", "callID": f"c{turn}b", "state": failed},
+                    {"type": "step-finish", "reason": "tool-calls"},
+                ],
+            ),
+            ("assistant", [{"type": "text", "text": f"Both pass ({turn})."}]),
+            ("user", [{"type": "text", "text": RULE}]),
+            ("assistant", [{"type": "text", "text": "Fine."}]),
+        ]
+    return made
+
+
+def _put_message(
+    connection: apsw.Connection, session: str, number: int, role: str, parts: Sequence[Mapping[str, Any]]
+) -> None:
+    at = 1_760_000_000_000 + 1_000 * number
+    id = f"{session}_msg_{number:04}"
+    data = json.dumps({"role": role, "time": {"created": at}})
+    put(connection, "message", {"id": id, "session_id": session, "time_created": at, "data": data})
+    for place, part in enumerate(parts):
+        row = {"id": f"{id}_prt_{place:03}", "message_id": id, "session_id": session}
+        put(connection, "part", {**row, "data": json.dumps(part)})
+
+
 def hermes(home: Path) -> Path:
     """A home of Hermes: database, memory, a skill of the user's and one that came with it."""
     home.mkdir(parents=True, exist_ok=True)
@@ -269,6 +337,9 @@ def write(folder: Path, source: str, turns: int = 1) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     if source == "hermes":
         return hermes(folder / "hermes")
+    if source == "opencode":
+        opencode(folder / "opencode.db", turns=turns)
+        return folder
     made: dict[str, tuple[str, Callable[..., list[dict[str, Any]]]]] = {
         "claude-code": (f"projects/-work-parser/{SESSION}.jsonl", claude),
         "openai": ("log.jsonl", openai),

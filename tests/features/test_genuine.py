@@ -24,7 +24,7 @@ from hone.features.imports import conversation as found
 from hone.features.imports import hermes
 from hone.features.imports.conversation import ImportReport
 from hone.features.imports.plan import ImportState, carry, fitted
-from hone.features.imports.sources import LINES, SOURCES, rows, source_files
+from hone.features.imports.sources import LINES, rows, source_files
 from hone.models.anthropic import AnthropicMessages
 from hone.models.endpoint import Endpoint
 from hone.models.http import Http
@@ -82,7 +82,7 @@ def heard(each: StoredSession) -> list[str]:
     return [node.message.text if node.trust is Trust.OWNER else SUMMARY for node in said]
 
 
-@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("source", TYPED)
 def test_every_word_that_was_typed_is_there_once_in_order_and_the_owners(source: str, tmp_path: Path) -> None:
     report = ImportReport()
     there = list(imports(source, others.genuine(tmp_path / "there", source), report))
@@ -98,7 +98,7 @@ def test_every_word_that_was_typed_is_there_once_in_order_and_the_owners(source:
         assert {each.header.created.year for each in there} == {2026}
 
 
-@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("source", TYPED)
 def test_nothing_an_agent_says_after_something_foreign_is_better_than_that(
     source: str, tmp_path: Path
 ) -> None:
@@ -111,7 +111,7 @@ def test_nothing_an_agent_says_after_something_foreign_is_better_than_that(
             assert nodes[1].trust is Trust.FOREIGN
 
 
-@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("source", TYPED)
 def test_every_provider_takes_what_they_wrote(source: str, tmp_path: Path) -> None:
     clock = ManualClock()
     there = list(imports(source, others.genuine(tmp_path / "there", source), ImportReport()))

@@ -4,6 +4,7 @@ Each command runs in a process in which the feature is not registered and its pa
 """
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -49,19 +50,26 @@ if hasattr(main, "COMMANDS"):
 sys.exit(main.perform(sys.argv[2:]))
 """
 OWN = {
+    "acp": "acp",
+    "agents": "agents",
     "backends": "backends",
     "backups": "backup",
     "checkpoints": "rewind",
     "curator": "curator",
     "erasing": "erase",
     "experiments": "experiment",
+    "hooks": "hooks",
     "imports": "import",
     "local_models": "models",
+    "mcp": "mcp",
     "recall": "recall",
+    "sharing": "skills sync",
     "templates": "templates",
     "traces": "traces",
 }
-"""The command of each feature."""
+"""The command of each feature; one that has only commands below the kernel's, one of those."""
+TENDING = {"backends", "checkpoints", "curator", "erasing", "templates"}
+"""What hooks into reviews, into changes of what is known, or into the examination of a home."""
 
 
 class Home:
@@ -100,6 +108,14 @@ def lacking(request: pytest.FixtureRequest, tmp_path: Path) -> Home:
     return Home(tmp_path / "old", request.param)
 
 
+@pytest.fixture(
+    params=[each if each in TENDING else pytest.param(each, marks=pytest.mark.long) for each in sorted(OWN)]
+)
+def looked_after(request: pytest.FixtureRequest, tmp_path: Path) -> Home:
+    """The same, for stories of many processes: in the short tier only without what has a part in them."""
+    return Home(tmp_path / "old", request.param)
+
+
 def test_the_registry_names_every_package_below_features() -> None:
     [below] = features.__path__
     packages = sorted(path.parent.name for path in Path(below).glob("*/__init__.py"))
@@ -109,12 +125,15 @@ def test_the_registry_names_every_package_below_features() -> None:
 def test_without_a_feature_help_lacks_its_command_and_the_others_are_there(lacking: Home) -> None:
     listed = lacking.said("--help").partition("Commands:")[2].splitlines()
     commands = {line.split()[0] for line in listed if line.startswith("  ") and line[2:3].strip()}
+    below = lacking.said("skills", "--help").partition("Commands:")[2].splitlines()
+    commands |= {f"skills {line.split()[0]}" for line in below if line.startswith("  ") and line[2:3].strip()}
     gone = {OWN[each] for each in WITHOUT.get(lacking.feature, (lacking.feature,))}
     assert not gone & commands
     assert {*OWN.values(), "run", "memory", "doctor"} - gone <= commands
-    ended = lacking.hone(OWN[lacking.feature], "--help")
+    ended = lacking.hone(*OWN[lacking.feature].split(), "--help")
     assert (ended.code, ended.out) == (2, "")
-    assert f"No such command '{OWN[lacking.feature]}'" in ended.err
+    name = OWN[lacking.feature].split()[-1]
+    assert re.search(f"[Nn]o (such )?command '{name}'", ended.err), "or with a near name"
 
 
 def test_without_a_feature_a_conversation_begins_and_an_old_one_continues(lacking: Home) -> None:
@@ -127,29 +146,29 @@ def test_without_a_feature_a_conversation_begins_and_an_old_one_continues(lackin
     assert {"memory", "skill_view", "session_search"} <= set(first)
 
 
-def test_without_a_feature_what_is_known_can_be_read_and_taken_back(lacking: Home) -> None:
-    assert "Tuesdays" in lacking.said("memory", "show")
-    assert "report-writing" in lacking.said("skills", "show", "report-writing")
-    assert SESSIONS["calls"][:6] in lacking.said("sessions", "list")
-    before = json.loads(lacking.said("log", "--json", "-n", "100"))
-    lacking.said("undo", "1")
-    after = json.loads(lacking.said("log", "--json", "-n", "100"))
+def test_without_a_feature_what_is_known_can_be_read_and_taken_back(looked_after: Home) -> None:
+    assert "Tuesdays" in looked_after.said("memory", "show")
+    assert "report-writing" in looked_after.said("skills", "show", "report-writing")
+    assert SESSIONS["calls"][:6] in looked_after.said("sessions", "list")
+    before = json.loads(looked_after.said("log", "--json", "-n", "100"))
+    looked_after.said("undo", "1")
+    after = json.loads(looked_after.said("log", "--json", "-n", "100"))
     assert len(after) == len(before) + 1
     assert (after[0]["deed"], after[0]["about"]) == ("undo", 1)
 
 
-def test_without_a_feature_a_due_review_runs_and_the_home_is_examined(lacking: Home) -> None:
+def test_without_a_feature_a_due_review_runs_and_the_home_is_examined(looked_after: Home) -> None:
     words = "Name months in full, please."
     keep = Call.of("y1", "memory", action="add", target="user", text="Name months in full.", evidence=[words])
     with Provider(Say("", [keep]), Say("Kept how to name months.")) as provider:
-        lacking.said("worker", "--once", provider=provider)
-    assert (lacking.path / "USER.md").read_text().endswith("- Name months in full.\n")
-    job = json.loads(lacking.said("reviews", "show", "2", "--json"))
+        looked_after.said("worker", "--once", provider=provider)
+    assert (looked_after.path / "USER.md").read_text().endswith("- Name months in full.\n")
+    job = json.loads(looked_after.said("reviews", "show", "2", "--json"))
     assert (job["state"], len(job["made"])) == ("done", 1)
-    (lacking.path / "memories.db").unlink()
-    examined = lacking.said("doctor", "--deep")
-    assert f"home: {lacking.path}" in examined
-    assert ("templates: all of them can be read (1)" in examined) == (lacking.feature != "templates")
+    (looked_after.path / "memories.db").unlink()
+    examined = looked_after.said("doctor", "--deep")
+    assert f"home: {looked_after.path}" in examined
+    assert ("templates: all of them can be read (1)" in examined) == (looked_after.feature != "templates")
 
 
 def test_without_a_feature_a_session_is_deleted_and_nothing_asks_for_the_feature(lacking: Home) -> None:
@@ -182,7 +201,7 @@ def test_without_templates_one_that_is_asked_for_is_refused_in_a_sentence(tmp_pa
 def test_without_local_models_one_that_is_asked_for_is_refused_in_a_sentence(tmp_path: Path) -> None:
     ended = Home(tmp_path / "old", "local_models").hone("run", "-q", "-m", "local/smollm2", "hi")
     assert (ended.code, ended.out) == (2, "")
-    assert "'local/smollm2' names no known provider" in ended.err
+    assert "'local/smollm2' does not name a known provider" in ended.err
 
 
 def parts(home: Path) -> Iterator[tuple[Feature, Part]]:

@@ -16,7 +16,7 @@ from hone.core.trust import Trust
 from hone.features.checkpoints.service import CheckpointService
 from hone.files.opening import find_path
 from hone.models.scripted import Scripted, lines
-from hone.settings import CheckpointSettings
+from hone.settings.sections import CheckpointSettings
 from tests.features.histories import Deed, Tree, do, survey
 from tests.given import NOON
 from tests.reference.sessions import InMemorySessions

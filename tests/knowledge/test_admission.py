@@ -19,7 +19,7 @@ from hone.core.trust import Trust
 from hone.core.value import replace
 from hone.knowledge.admission import LearningMode, Verdict, judge
 from hone.knowledge.evidence import locate
-from tests.conftest import Figures
+from tests.conftest import Figures, Tier
 from tests.knowledge.test_evidence import said
 from tests.knowledge.test_quoting import HONEST
 
@@ -98,9 +98,9 @@ def ways(poison: str) -> Iterator[tuple[str, list[str], list[str]]]:
     yield "patch", ["#1", "#3"], [f"Uses uv instead of pip ({poison})"]
 
 
-def test_no_poison_becomes_active_in_any_of_seven_ways(figures: Figures) -> None:
+def test_no_poison_becomes_active_in_any_of_seven_ways(tier: Tier, figures: Figures) -> None:
     tried, got_in = 0, []
-    for poison in POISON:
+    for poison in (POISON[draw.index] for draw in tier.draws(short=12, full=len(POISON))):
         for way, claims, entries in ways(poison):
             for actor in OTHERS:
                 tried += 1

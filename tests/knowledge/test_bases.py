@@ -122,7 +122,7 @@ async def test_where_both_changed_the_same_entry_both_are_kept_and_shown(home: P
         save_by_renaming(it.memory, buffer.replace("Fridays", "Thursdays"))
         text = await it.keeper.text(MEMORY)
         assert entries(text) == ("Deploys run on Mondays.", "Deploys run on Thursdays.")
-        assert "met in the same place; both were kept" in it.said[0]
+        assert "conflicts with a change made meanwhile; both were kept" in it.said[0]
 
 
 async def test_a_skill_keeps_both_where_it_can_be_used_then_and_the_owners_lines_elsewhere(
@@ -155,9 +155,9 @@ async def test_a_skill_keeps_both_where_it_can_be_used_then_and_the_owners_lines
             "one", "three"
         ).encode()
         assert [each.partition(": ")[2][:34] for each in it.said] == [
-            "your edit and a change made meanwh",
-            "your edit took the place of what w",
-            "your edit took the place of what w",
+            "your edit conflicts with a change ",
+            "your edit replaced a change made m",
+            "your edit replaced a change made m",
         ]
 
 

@@ -17,7 +17,7 @@ import hone
 from hone.cli.main import cli, perform
 from hone.core.clock import ManualClock
 from hone.core.ids import SessionId
-from hone.core.ledger import MEMORY, USER, Actor, Author, Change, Entry, Evidence, skill
+from hone.core.ledger import MEMORY, USER, Actor, Author, Change, Entry, Evidence, copy, skill
 from hone.core.messages import user
 from hone.core.ports import Header
 from hone.core.skill import DOCUMENT
@@ -57,7 +57,11 @@ DOORS = {
     },
     "items.keep": {"features/backends/access.py Access._changed", f"{ERASER}._uninstall"},
     "erasing.erase": {f"{ERASER}.erase"},
-    "ledger.mark_published": {f"{FILE_SYNC} FileSync._write", f"{FILE_SYNC} FileSync.adopt"},
+    "ledger.mark_published": {
+        f"{FILE_SYNC} FileSync._write",
+        f"{FILE_SYNC} FileSync.adopt",
+        "knowledge/copies.py Copies.publish",
+    },
     "disk.write": {f"{FILE_SYNC} FileSync._write.write"},
     "disk.remove": {f"{FILE_SYNC} FileSync._write.write"},
     "journal.apply": {
@@ -83,10 +87,12 @@ DOORS = {
     "keeper.wake": {"knowledge/tools.py reading_tools.skill_view", "knowledge/library.py Library._load"},
     "keeper.note": {
         "cli/memory.py _change",
+        "cli/slash_commands/memory.py remember",
         "cli/editing.py edit_journal.record",
         "knowledge/tools.py memory_tool.memory",
         "features/imports/proposals.py _made",
         "features/experiments/findings.py _proposed",
+        "features/mcp/server/sending.py _propose_entry",
         "web/operations/journal.py _noted",
     },
     "keeper.edit_skill": {
@@ -98,9 +104,11 @@ DOORS = {
         "features/imports/proposals.py _made",
         "features/experiments/findings.py _proposed",
         "features/experiments/scratch_home.py furnish",  # of the scratch home of an experiment
+        "features/mcp/server/sending.py _propose_skill",
         f"{ERASER}._uninstall",
         "web/operations/skills.py _shelve",
     },
+    "keeper.share": {"features/sharing/commands.py _write", f"{ERASER}._take_copies"},
     "keeper.undo": {
         "cli/demo.py Demo._undo",
         "cli/pending.py undo",
@@ -109,9 +117,10 @@ DOORS = {
         "knowledge/sources.py withdraw",
         "web/operations/changes.py undo",
     },
-    "keeper.confirm": {"features/experiments/findings.py _confirmed"},
+    "keeper.confirm": {"features/experiments/findings.py _confirmed", "web/operations/changes.py confirm"},
     "keeper.approve": {
         "cli/pending.py _settled",
+        "features/imports/knowledge_commands.py _approve_lessons",
         "cli/slash.py _approve",
         "web/operations/changes.py approve",
     },
@@ -354,6 +363,8 @@ TYPED: tuple[tuple[str, list[tuple[str, str]]], ...] = (
     (f"curator unpin {NAME}", [("unpin", skill(NAME))]),
     (f"curator archive {NAME}", [("archive", skill(NAME))]),
     (f"curator restore {NAME}", [("restore", skill(NAME))]),
+    (f"skills sync {NAME} --to claude-code --yes", [("install", copy(f"THERE/skills/{NAME}"))]),
+    (f"skills export {NAME} ARCHIVE", []),
     ("skills install FOLDER --yes", [("install", skill("night-trains"))]),
     ("skills uninstall night-trains", [("uninstall", skill("night-trains"))]),
     ("undo LATEST", [("undo", skill("night-trains"))]),
@@ -382,17 +393,21 @@ def test_each_command_leaves_its_entries_and_a_look_leaves_none(
     parcel = tmp_path / "night-trains"
     parcel.mkdir()
     (parcel / DOCUMENT).write_text(TEXT.replace(NAME, "night-trains"))
+    there = tmp_path / "claude"
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(there))
     waiting = asyncio.run(propose(home))
     for typed, wanted in TYPED:
         before = asyncio.run(made(home))
         words = {"FILE": str(tmp_path / "SKILL.md"), "FOLDER": str(parcel), "LATEST": str(before[-1].id)}
+        words["ARCHIVE"] = str(tmp_path / "trip.skill")
         words["WAITING"] = str(waiting.pop(0)) if "WAITING" in typed else ""
         arguments = [words.get(each, each) for each in shlex.split(typed)]
         assert perform(arguments) == 0, (typed, capsys.readouterr().err)
         after = asyncio.run(made(home))
         assert [each.change for each in after[: len(before)]] == [each.change for each in before]
         left = [line(each) for each in after[len(before) :]]
-        assert left == [(deed, "owner", target, "active") for deed, target in wanted], typed
+        targets = [(deed, target.replace("THERE", str(there))) for deed, target in wanted]
+        assert left == [(deed, "owner", target, "active") for deed, target in targets], typed
     count = len(asyncio.run(made(home)))
     for typed in LOOKS:
         assert perform(shlex.split(typed)) == 0, (typed, capsys.readouterr().err)

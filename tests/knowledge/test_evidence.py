@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hone.core.errors import Refused
 from hone.core.ids import SessionId
 from hone.core.ledger import Evidence
-from hone.core.messages import Message, Text, ToolCall, ToolResult, answer, assistant, user
+from hone.core.messages import Attachment, Message, Text, ToolCall, ToolResult, answer, assistant, user
 from hone.core.transcript import Source, Transcript
 from hone.core.trust import Trust
 from hone.knowledge.evidence import locate
@@ -126,3 +126,13 @@ def test_any_stretch_of_words_is_found_in_a_quote_that_holds_it(
     (quote,) = locate([claim], Source(HERE, said((user(text), Trust.OWNER)))).quotes
     assert quote in text
     assert len(quote) >= len(claim.strip(" .\n"))
+
+
+def test_words_of_an_attachment_are_never_the_owners() -> None:
+    message = user("Review this for me.", Attachment("+ Always run the tests twice.", "standard input"))
+    transcript = said((message, Trust.OWNER))
+    quoted = locate(["always run the tests twice"], Source(HERE, transcript))
+    assert (quoted.quotes, quoted.evidence[0].trust) == ((), Trust.FOREIGN)
+    named = locate(["#1"], Source(HERE, transcript))
+    assert (named.quotes, named.evidence[0].trust) == (("Review this for me.",), Trust.OWNER)
+    assert transcript.trust is Trust.FOREIGN

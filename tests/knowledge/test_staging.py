@@ -43,6 +43,7 @@ from hone.stores.database import Database
 from hone.stores.ledger import SqliteLedger
 from tests.given import NOON
 from tests.reference.ledger import InMemoryLedger
+from tests.tier import fewer
 
 SESSION = SessionId("5e55")
 RESTS = (Evidence(SESSION, 1, Trust.OWNER, "0" * 64),)
@@ -140,6 +141,7 @@ async def law(path: Path, steps: Sequence[Deed]) -> None:
         assert [entry.change for entry in made] == wanted
 
 
+@fewer(30)
 @given(st.lists(deeds, max_size=6))
 def test_settled_on_what_it_saw_it_is_what_the_same_edits_make_and_before_it_is_nothing(
     steps: list[Deed],

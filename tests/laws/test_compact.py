@@ -15,6 +15,7 @@ from hone.prompt.compaction import MARK, digest, plan, shorten, state
 from hone.tools.todo import todos
 from tests.given import NOON, conversations, trusts
 from tests.rig import faults
+from tests.tier import fewer
 
 PREFIX = Prefix("openai/m", "system")
 
@@ -52,6 +53,7 @@ def last_question(transcript: Transcript) -> Message:
     return next(message for message in reversed(list(transcript)) if message.role is Role.USER)
 
 
+@fewer(40)
 @given(long_conversations(), st.floats(0, 1))
 def test_a_shortened_conversation_is_valid_and_keeps_what_it_must(whole: Transcript, tail: float) -> None:
     cut = plan(whole, tail)
@@ -71,6 +73,7 @@ def test_a_shortened_conversation_is_valid_and_keeps_what_it_must(whole: Transcr
     assert all(role is not then or role is Role.ASSISTANT for role, then in pairwise(roles))
 
 
+@fewer(40)
 @given(long_conversations())
 def test_shortening_comes_to_an_end(whole: Transcript) -> None:
     rounds = 0
@@ -80,6 +83,7 @@ def test_shortening_comes_to_an_end(whole: Transcript) -> None:
         assert rounds < 5
 
 
+@fewer(40)
 @given(long_conversations())
 def test_notes_without_a_model_have_what_the_user_said(whole: Transcript) -> None:
     notes = digest(whole.nodes)

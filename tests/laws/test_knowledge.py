@@ -453,7 +453,7 @@ async def test_after_every_read_the_files_are_the_fold_of_the_ledger(
     tmp_path: Path, tier: Tier, figures: Figures
 ) -> None:
     done: Counter[str] = Counter()
-    histories = tier.size(short=10, full=200)
+    histories = tier.size(short=6, full=200)
     for seed in range(histories):
         home = tmp_path / str(seed)
         home.mkdir(mode=0o700)

@@ -292,10 +292,15 @@ class Breaking(InMemorySessions):
         await super().move(session, prefix, transcript)
 
     async def shorten(
-        self, session: SessionId, after: str, transcript: Transcript, topics: Topics = frozenset()
+        self,
+        session: SessionId,
+        after: str,
+        transcript: Transcript,
+        topics: Topics = frozenset(),
+        look: Look | None = None,
     ) -> Job | None:
         self.write()
-        return await super().shorten(session, after, transcript, topics)
+        return await super().shorten(session, after, transcript, topics, look)
 
     def write(self) -> None:
         self.room -= 1

@@ -15,6 +15,7 @@ from hone.core.trust import Trust
 from hone.loop import Budget
 from hone.models.scripted import Scripted, lines
 from tests.given import NOON, begun, conversations, notes, prefixes, texts, transcript, trusts
+from tests.tier import fewer
 
 effects = st.frozensets(st.sampled_from(Effect))
 permits = st.builds(Permit, effects, st.booleans(), st.booleans())
@@ -43,6 +44,7 @@ def test_a_narrowed_agent_keeps_its_prefix_and_never_gains(first: Permit, furthe
         agent = narrower
 
 
+@fewer(50)
 @given(conversations(), conversations(), trusts)
 def test_a_hash_changes_if_and_only_if_content_or_order_does(
     one: list[Message], other: list[Message], trust: Trust
@@ -58,6 +60,7 @@ def test_a_hash_changes_if_and_only_if_content_or_order_does(
     assert len({node.hash for node in first.nodes}) == len(first)
 
 
+@fewer(50)
 @given(conversations(), prefixes, prefixes)
 def test_another_prefix_is_another_chain_of_the_same_contents(
     messages: list[Message], one: Prefix, other: Prefix
@@ -69,6 +72,7 @@ def test_another_prefix_is_another_chain_of_the_same_contents(
     assert [node.trust for node in moved.nodes] == [node.trust for node in first.nodes]
 
 
+@fewer(50)
 @given(conversations() | begun())
 def test_messages_round_trip_through_their_canonical_bytes(messages: list[Message]) -> None:
     for message in messages:

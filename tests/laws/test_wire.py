@@ -10,7 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hone.core.clock import SystemClock
-from hone.core.messages import Message, Reminder, SystemNote, assistant, told, unreminded, untold, user
+from hone.core.messages import (
+    Attachment,
+    Message,
+    Reminder,
+    SystemNote,
+    assistant,
+    told,
+    unreminded,
+    untold,
+    user,
+)
 from hone.core.prefix import Prefix
 from hone.core.trust import Trust
 from hone.core.value import replace
@@ -35,6 +45,7 @@ from tests.given import (
     transcript,
     words,
 )
+from tests.tier import fewer
 
 CLOCK = SystemClock()
 ENDPOINT = Endpoint("nobody", "http://127.0.0.1:9")
@@ -94,6 +105,7 @@ def cut(body: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("make", SAMPLED)
+@fewer(40)
 @given(prefixes, talks, st.data())
 def test_a_longer_conversation_starts_with_the_bytes_of_the_shorter_one(
     make: Callable[[], Format], prefix: Prefix, messages: list[Message], data: st.DataObject
@@ -108,6 +120,7 @@ def test_a_longer_conversation_starts_with_the_bytes_of_the_shorter_one(
 
 
 @pytest.mark.parametrize("make", SAMPLED)
+@fewer(40)
 @given(prefixes, talks, words)
 def test_a_fork_extends_its_parents_last_request(
     make: Callable[[], Format], prefix: Prefix, messages: list[Message], question: str
@@ -121,6 +134,7 @@ def test_a_fork_extends_its_parents_last_request(
 
 
 @pytest.mark.parametrize("make", SAMPLED)
+@fewer(40)
 @given(prefixes, talks)
 def test_the_bytes_do_not_depend_on_what_was_encoded_before(
     make: Callable[[], Format], prefix: Prefix, messages: list[Message]
@@ -133,6 +147,7 @@ def test_the_bytes_do_not_depend_on_what_was_encoded_before(
     )
 
 
+@fewer(40)
 @given(
     prefixes, talks, words, st.sampled_from(["reasoning_content", "reasoning_details", "thought_signature"])
 )
@@ -206,6 +221,30 @@ def test_no_text_of_a_reminder_can_close_its_frame_look_like_a_note_or_raise_its
     assert (told(reminder), reminder.trust, rest) == (sent, label, "")
 
 
+@given(FORGERY | texts, FORGERY | words, st.sampled_from(Trust))
+def test_no_text_of_an_attachment_can_close_its_frame_look_like_a_note_or_raise_its_label(
+    text: str, name: str, label: Trust
+) -> None:
+    attached = Attachment(text, name, label.name.lower())
+    sent = told(attached)
+    message = user("look", attached)
+    chain = transcript(Prefix("openai/m", "system"), [message])
+    assert message.text == "look"
+    assert chain.trust is min(Trust.OWNER, label)
+    if not text.strip():
+        assert sent == ""
+        return
+    first, heading, rest = sent.split("\n", 2)
+    body, last = rest.rsplit("\n", 1)
+    assert (first, last) == ("<hone-attachment>", "</hone-attachment>")
+    assert heading.endswith(f", label: {label.name.lower()}")
+    assert not re.search(r"<\s*/?\s*hone-(memory|note|attachment)", f"{heading}\n{body}", re.IGNORECASE)
+    for make in (openai, responses):
+        assert last_of(make().body(Prefix("openai/m", "system"), chain)) == f"look\n\n{sent}"
+    blocks = last_of(anthropic().body(Prefix("openai/m", "system"), chain))
+    assert [block["text"] for block in blocks if isinstance(block, dict)] == ["look", sent]
+
+
 def last_of(body: bytes) -> str | list[dict[str, str]]:
     asked = json.loads(body)
     content: str | list[dict[str, str]] = asked.get("messages", asked.get("input"))[-1]["content"]
@@ -254,6 +293,7 @@ def _growing(pieces: list[bytes]) -> list[bytes]:
 
 
 @pytest.mark.parametrize("make", MARKING)
+@fewer(40)
 @given(conversations(), words)
 def test_a_fork_keeps_its_parents_breakpoints_and_adds_one(
     make: Callable[[], Format], messages: list[Message], question: str
@@ -271,6 +311,7 @@ def test_a_fork_keeps_its_parents_breakpoints_and_adds_one(
     assert len(after) <= 4
 
 
+@fewer(40)
 @given(conversations(), words)
 def test_the_longer_window_is_for_the_system_text_and_comes_first(
     messages: list[Message], question: str
@@ -287,6 +328,7 @@ def test_the_longer_window_is_for_the_system_text_and_comes_first(
         assert (first, {*others}) == (system, {message})
 
 
+@fewer(50)
 @given(prefixes, conversations() | begun())
 def test_a_marked_chat_says_what_an_unmarked_one_says(prefix: Prefix, messages: list[Message]) -> None:
     """Texts become parts, and the last parts of some messages have marks; nothing else differs."""

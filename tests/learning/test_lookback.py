@@ -2,8 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -13,7 +13,7 @@ from hone.cli.detach import After, leave
 from hone.core.clock import ManualClock
 from hone.core.errors import Rejected, SettingsError
 from hone.core.events import Learned
-from hone.core.jobs import CUT_OFF, State
+from hone.core.jobs import CUT_OFF, FOLLOWED, State
 from hone.core.ledger import USER
 from hone.core.messages import Message, Role, assistant
 from hone.core.model import Piece
@@ -23,9 +23,31 @@ from hone.core.turn import Origin, Stop
 from hone.knowledge.journal import entries
 from hone.knowledge.reasons import LABELS
 from hone.models.scripted import Scripted, call, lines
-from hone.settings import Learning, Settings
+from hone.settings import Settings
+from hone.settings.sections import Learning
 from tests.faults.left import ASKED, NOTE, WISH, learner
 from tests.learning.test_review import Broken, hang
+
+
+class PatientClock(ManualClock):
+    """Writes down for how long somebody was ready to wait."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.waited: list[float] = []
+
+    @asynccontextmanager
+    async def timeout(self, seconds: float) -> AsyncIterator[asyncio.Timeout]:
+        self.waited.append(seconds)
+        async with super().timeout(seconds) as deadline:
+            yield deadline
+
+
+class StillClock(ManualClock):
+    """Moves only when it is advanced: how often the background pauses depends on the machine."""
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(0)
 
 
 async def known(hone: Hone) -> tuple[str, ...]:
@@ -113,6 +135,75 @@ async def test_while_a_program_runs_silence_sets_it_off_and_each_turn_puts_it_of
         clock.advance(240.0)
         await done.wait()
         assert (await known(hone), await hone.jobs.looks()) == ((NOTE,), ())
+
+
+async def test_what_a_program_left_is_in_the_first_prompt_of_the_next(home: Path) -> None:
+    """It speaks at once: nobody types meanwhile."""
+    async with Hone(home=home, model=Scripted(learner), learning="queue") as hone:
+        await hone.run(WISH)
+    async with Hone(home=home, model=Scripted(learner), learning="background") as hone:
+        assert NOTE in (await hone.session()).agent.prefix.system
+
+
+async def test_a_first_conversation_waits_no_longer_than_it_may_and_the_review_continues(home: Path) -> None:
+    clock, model = StillClock(), Broken(hang)
+    async with Hone(home=home, model=model, clock=clock, learning="queue") as hone:
+        await hone.run(WISH)
+    hone = Hone(home=home, model=model, clock=clock, learning="background", learning_wait=7.0)
+    opening = asyncio.create_task(hone.session())
+    await model.asked.wait()
+    clock.advance(6)
+    await asyncio.sleep(0)
+    assert not opening.done()
+    clock.advance(1)
+    assert (await (await opening).send("on")).stop is Stop.ANSWERED
+    assert (hone.background.working, model.looks) == (1, 1), "it was not begun anew"
+    await hone.close(wait=False)
+
+
+@pytest.mark.parametrize("how", ["may not wait", "local", "nothing left"])
+async def test_otherwise_a_first_conversation_begins_at_once(home: Path, how: str) -> None:
+    clock, model = PatientClock(), Broken(hang)
+    async with Hone(home=home, model=model, clock=clock, learning="queue") as hone:
+        await hone.run(WISH)
+    if how == "nothing left":
+        async with Hone(home=home, model=Scripted(learner), clock=clock) as hone:
+            await hone.background.drain()
+    wait = 0.0 if how == "may not wait" else 7.0
+    hone = Hone(home=home, model=model, clock=clock, learning="background", learning_wait=wait)
+    hone.models.is_local = how == "local"
+    await hone.session()
+    assert not {0.0, 7.0} & set(clock.waited)
+    await hone.close(wait=False)
+
+
+async def test_who_comes_back_soon_after_a_review_is_heard_once_it_is_silent(home: Path) -> None:
+    """As with `hone run --continue`: each run is left at once, and its words are one conversation."""
+    clock = ManualClock()
+
+    async def say(words: str, session: str = "") -> tuple[str, After]:
+        async with Hone(home=home, model=Scripted(learner), clock=clock, learning="queue") as hone:
+            found = await hone.resume(session) if session else await hone.session()
+            await found.send(words)
+            clock.advance(1.0)
+            after = await leave(hone)
+            await hone.background.drain()
+            clock.advance(59.0)
+            return found.id, after
+
+    id, after = await say(WISH)
+    assert (after, await say("The oven is small.", id)) == (After.QUEUED, (id, After.QUEUED))
+    assert (await say("Sort this list."))[1] is After.NONE, "it is only awaited by its own processes"
+    await say("great", id)
+    async with Hone(home=home, model=Scripted(learner), clock=clock) as hone:
+        assert [(job.why, job.messages) for job in await hone.jobs.jobs()] == [(LABELS["statement"], 2)]
+        clock.advance(180.0)
+        await hone.background.drain()
+        (last, *_) = await hone.jobs.jobs()
+        assert (last.why, last.messages) == (FOLLOWED, 6)
+    await say("thanks", id)
+    clock.advance(240.0)
+    assert (await say("Sort that list.", id))[1] is After.NONE, "after a silence it counts by itself"
 
 
 @pytest.mark.parametrize("how", ["learning", "review", "variable", "intervals"])

@@ -32,7 +32,8 @@ from hone.models.fake_provider import FakeProvider
 from hone.models.scripted import Script, Scripted, call, lines, rounds, rules, say
 from hone.models.wrappers import Aside
 from hone.runtime.session import Session
-from hone.settings import Learning, Settings
+from hone.settings import Settings
+from hone.settings.sections import Learning
 from tests.cli.driving import environment
 from tests.cli.driving import hone as command
 from tests.given import NOON
@@ -617,7 +618,7 @@ async def test_the_days_budget_is_looked_at_before_each_call_of_a_review(home: P
         assert len(model.sizes) == 2, "0.30 is below the limit, 0.60 is not"
         assert (after.state, after.error) == (
             State.QUEUED,
-            "The budget of 0.50 USD a day is spent; it goes on tomorrow.",
+            "The budget of 0.50 USD a day is spent; reviews continue tomorrow.",
         )
 
 

@@ -35,8 +35,8 @@ from hone.core.prefix import Prefix
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
 from hone.prompt.review import question, text
-from hone.runtime.triggers import configure_topics, count_turn, explain
-from hone.settings import Learning
+from hone.runtime.triggers import configure_topics, count_turn
+from hone.settings.sections import Learning
 from hone.stores.database import Database
 from hone.stores.home import over
 
@@ -48,9 +48,7 @@ async def story():
     talk, id = Transcript(prefix.digest).then(user("hi"), Trust.OWNER, now), SessionId("a")
     await stores.sessions.start(Header(id, now), prefix, talk.nodes)
     for turn in (TurnSummary(1), TurnSummary(2)):
-        job = await stores.sessions.append(
-            id, (), None, lambda before: count_turn(before, turn, topics), lambda due: explain(due, topics)
-        )
+        job = await stores.sessions.append(id, (), None, count_turn(turn, topics))
         print(await stores.jobs.counters(id))
     print(sorted((await stores.jobs.job(job.id)).topics), job.why)
     print(question(job.topics, talk.nodes, text).partition(chr(10))[0])

@@ -17,7 +17,8 @@ from hone.models.http import LOCAL, REMOTE, Http, ReplyBounds, ReplyWatch
 from hone.models.openai import ChatAssembly, OpenAIChat
 from hone.models.responses import ResponsesAssembly
 from hone.runtime.model_factory import bound
-from hone.settings import BoundSettings, Settings
+from hone.settings import Settings
+from hone.settings.sections import BoundSettings
 from tests.models.loopback import HELLO, STREAM, Reader, Writer, answering, request, serving
 
 BOUNDS = ReplyBounds(first_byte=10, first_content=100, silence=20, reply=1_000, size=5_000)
@@ -104,7 +105,7 @@ def test_settings_move_a_bound_and_a_local_server_gets_more_time() -> None:
         assert getattr(LOCAL, name) > getattr(REMOTE, name)
     own = Settings(first_byte=1, bounds=BoundSettings(2, 3, 4, 5, 0.5))
     assert bound(own, LOCAL) == bound(own, REMOTE) == ReplyBounds(2, 1, 3, 4, 5, 500_000)
-    with pytest.raises(ValueError, match="silence of bounds"):
+    with pytest.raises(ValueError, match=r"bounds\.silence"):
         BoundSettings(silence=-1)
 
 

@@ -11,7 +11,8 @@ from hone.models.cacherules import LOCAL, RULES, UNKNOWN, CacheMarking, CacheRul
 from hone.models.providers import KNOWN, is_local
 from hone.models.wrappers import PRICES, Price
 from hone.runtime.model_factory import ModelFactory
-from hone.settings import PriceSettings, ProviderSettings, Settings
+from hone.settings import Settings
+from hone.settings.sections import PriceSettings, ProviderSettings
 
 CONTROL, KEY, BREAKPOINTS = CacheMarking.CONTROL, CacheMarking.KEY, CacheMarking.BREAKPOINTS
 AUTOMATIC = CacheMarking.AUTOMATIC

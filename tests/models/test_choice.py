@@ -78,7 +78,7 @@ async def test_without_a_key_the_first_server_that_answers_is_asked_what_it_has(
         ("openai/gpt", "No key for openai. Store it with: hone keys set openai (or export OPENAI_API_KEY=…)"),
         (
             "nobody/gpt",
-            "'nobody/gpt' names no known provider; write provider/name with one of: anthropic, openai",
+            "'nobody/gpt' does not name a known provider. Write provider/name with one of: anthropic, openai",
         ),
         ("", "export ANTHROPIC_API_KEY=…   (or OPENAI_API_KEY, OPENROUTER_API_KEY)"),
     ],

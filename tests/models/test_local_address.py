@@ -13,7 +13,8 @@ from hone.models.fake_provider import FakeProvider
 from hone.models.providers import Provider, is_local, is_local_address
 from hone.models.scripted import echo, lines
 from hone.runtime.model_factory import LARGE, SMALL
-from hone.settings import ProviderSettings, Settings
+from hone.settings import Settings
+from hone.settings.sections import ProviderSettings
 from tests.web.rig import running
 
 OWN = (

@@ -15,7 +15,8 @@ from hone.models.http import Http
 from hone.models.openai import ChatAssembly, OpenAIChat
 from hone.models.providers import ADAPTERS, KNOWN, Provider, settle
 from hone.models.responses import OpenAIResponses, ResponsesAssembly
-from hone.settings import FORMATS, RETURNS, ProviderSettings, Settings
+from hone.settings import Settings
+from hone.settings.sections import FORMATS, RETURNS, ProviderSettings
 from tests.given import transcript
 
 CLOCK = SystemClock()

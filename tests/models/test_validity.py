@@ -1,6 +1,7 @@
 """The validator: silent about what a provider takes, one sentence about each thing it refuses."""
 
 import json
+from collections.abc import Sequence
 from copy import deepcopy
 from typing import Any
 
@@ -10,8 +11,10 @@ from hypothesis import strategies as st
 
 from hone.core.clock import ManualClock
 from hone.core.messages import (
+    Attachment,
     Image,
     Message,
+    Part,
     Role,
     Text,
     Thinking,
@@ -33,6 +36,7 @@ from hone.models.openai import OpenAIChat
 from hone.models.responses import OpenAIResponses
 from tests.doubles.requests import problems
 from tests.given import begun, conversations, prefixes, sendable, transcript
+from tests.tier import fewer
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "read_file", "arguments": '{"path":"a"}'}}
 CHAT: dict[str, Any] = {
@@ -307,6 +311,8 @@ def returned(format: Format, message: Message) -> Message:
         parts = tuple(
             part for each in parts for part in ([back] if each is message.reminder else [each]) if part
         )
+    if message.attachments:
+        parts = tuple(_read_back(parts, joined=format != "anthropic"))
     if format != "anthropic":
         parts = tuple(part for part in parts if not isinstance(part, Thinking) or part.opaque)
         parts = tuple(
@@ -322,7 +328,17 @@ def returned(format: Format, message: Message) -> Message:
     return Message(message.role, parts)
 
 
+def _read_back(parts: Sequence[Part], *, joined: bool) -> list[Part]:
+    """Attachments come back as text: their own, or behind the words where there is one text only."""
+    sent = [Text(told(part)) if isinstance(part, Attachment) else part for part in parts]
+    texts = [part.text for part in sent if isinstance(part, Text) and part.text]
+    if joined and not any(isinstance(part, Image) for part in parts):
+        return [*(part for part in sent if not isinstance(part, Text)), Text("\n\n".join(texts))]
+    return [part for part in sent if not isinstance(part, Text) or part.text]
+
+
 @pytest.mark.parametrize("format", ["openai", "anthropic", "responses"])
+@fewer(40)
 @given(prefix=prefixes, messages=conversations() | begun())
 def test_what_hone_sends_of_any_conversation_is_valid_and_understood(
     format: Format, prefix: Prefix, messages: list[Message]

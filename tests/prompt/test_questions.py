@@ -3,7 +3,7 @@
 import pytest
 
 from hone.core.topics import NAMES
-from hone.prompt.review import question, text
+from hone.prompt.review import question, read_title, text
 
 LONGEST = 3_500
 """Bytes of the whole question without what is known and what was said."""
@@ -41,3 +41,27 @@ def test_a_review_is_told_each_rule(rule: str) -> None:
 
 def test_a_question_is_short() -> None:
     assert len(question(NAMES, (), text).encode()) <= LONGEST
+
+
+@pytest.mark.parametrize(
+    ("reply", "title"),
+    [
+        ("Title: Fix the parser\n\nnothing", "Fix the parser"),
+        ("**Title:** “Fix the parser.”", "Fix the parser"),
+        ("title: Title: of a page", "Title: of a page"),
+        ("# Title: Fix\x1b[31m it", "Fix\\x1b[31m it"),
+        ("Title: " + "x" * 500, "x" * 79 + "…"),
+        ("Title: key sk-ant-api03-" + "aB3dE5fG7hJ9" * 7, None),
+        ("Title: …", ""),
+        ("Title:\nnothing", ""),
+        ("nothing\nTitle: too late", ""),
+        ("", ""),
+    ],
+)
+def test_a_title_is_one_clean_line_at_the_beginning_of_a_reply(reply: str, title: str | None) -> None:
+    found = read_title(reply)
+    assert "\n" not in found
+    if title is None:
+        assert "aB3dE5fG7hJ9" not in found
+    else:
+        assert found == title

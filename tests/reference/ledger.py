@@ -83,6 +83,7 @@ class InMemoryLedger:
             and (not query.kinds or entry.change.kind in query.kinds)
             and (query.since is None or entry.at >= query.since)
             and (query.after is None or entry.id > query.after)
+            and (query.before is None or entry.id < query.before)
         ]
         return tuple(found[: query.limit])
 
@@ -161,6 +162,9 @@ class InMemorySkillCatalog:
         ]
         return tuple(line for line in lines if archived or not line.archived)
 
+    async def named(self, names: Sequence[str]) -> Sequence[ListedSkill]:
+        return tuple(each for each in await self.listed(archived=True) if each.name in names)
+
     async def ranked(self, folder: str, today: date, limit: int) -> Sequence[ListedSkill]:
         def rank(line: ListedSkill) -> tuple[bool, bool, int, int, str]:
             used = [(day, session) for day, session in self._uses.get(line.name, ()) if day < today]
@@ -193,7 +197,7 @@ class InMemorySkillCatalog:
     async def count(
         self, skill: str, event: SkillEvent, actor: Actor, session: SessionId, today: date
     ) -> None:
-        name, foreground = sound(skill), actor in (Actor.OWNER, Actor.AGENT)
+        name, foreground = sound(skill), actor in (Actor.OWNER, Actor.AGENT, Actor.CLIENT)
         tally = self._tallies.get(name, UsageCounts())
         match event, foreground:
             case SkillEvent.VIEW, True:

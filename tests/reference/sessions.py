@@ -1,11 +1,25 @@
 """Sessions, jobs and the outbox in the memory of this process: the reference for every other store."""
 
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 
 from hone.core.ids import SessionId
-from hone.core.jobs import Count, Counters, Job, JobId, Look, PendingLook, State, Topics, find_ripe
+from hone.core.jobs import (
+    CUT_OFF,
+    ENOUGH,
+    FOLLOWED,
+    Counters,
+    Job,
+    JobId,
+    Look,
+    PendingLook,
+    State,
+    TopicCount,
+    Topics,
+    count_topics,
+    find_ripe,
+)
 from hone.core.ledger import Change, ChangeId, ChangeState, Entry, Ledger
 from hone.core.messages import sound
 from hone.core.outbox import OutboxItem, OutboxStatus
@@ -55,8 +69,7 @@ class InMemorySessions:
         session: SessionId,
         nodes: Sequence[Node],
         spending: Spending | None = None,
-        count: Count | None = None,
-        why: Callable[[Topics], str] | None = None,
+        counts: Sequence[TopicCount] = (),
         look: Look | None = None,
     ) -> Job | None:
         stored = self._get(session)
@@ -64,8 +77,7 @@ class InMemorySessions:
         transcript = replace(stored.transcript, nodes=(*stored.transcript.nodes, *nodes))
         tree = self.trees[session]
         counters = self.counters.get(tree, {})
-        after, due = count(counters) if count else (counters, frozenset())
-        reason = why(due) if due and why else ""
+        after, due, why = count_topics(counters, counts)
         self._put(replace(stored, transcript=transcript))
         if spending is not None:
             self._spent.append((session, spending))
@@ -75,7 +87,7 @@ class InMemorySessions:
         }
         if due:
             self.pending.pop(session, None)
-            return self.enqueue(session, len(transcript), topics, reason, transcript.nodes[-1].at)
+            return self.enqueue(session, len(transcript), topics, why, transcript.nodes[-1].at)
         if look:
             self._look(session, look)
         return None
@@ -93,10 +105,19 @@ class InMemorySessions:
             len(stored.transcript),
             stored.header.folder,
             look.at,
-            (before.cue if before else "") or sound(look.cue),
+            self._merge_cue(session, before.cue if before else "", look),
             (before.turns if before else 0) + look.turns,
             bool(before and before.tainted) or look.tainted,
         )
+
+    def _merge_cue(self, session: SessionId, before: str, look: Look) -> str:
+        """One that only puts off what is to come changes no reason for it."""
+        return _merge(before, sound(look.cue) or self._follow(session, look)) if look.is_new else before
+
+    def _follow(self, session: SessionId, look: Look) -> str:
+        since = look.since if look.is_new else None
+        early = [job for job in self.queue if since and job.created > since]
+        return FOLLOWED if any(session in (job.session, *dict(job.others)) for job in early) else ""
 
     def enqueue(self, session: SessionId, messages: int, topics: Topics, why: str, at: datetime) -> Job:
         id = JobId(len(self.queue) + 1)
@@ -125,7 +146,12 @@ class InMemorySessions:
         self._put(StoredSession(stored.header, prefix, moved))
 
     async def shorten(
-        self, session: SessionId, after: str, transcript: Transcript, topics: Topics = frozenset()
+        self,
+        session: SessionId,
+        after: str,
+        transcript: Transcript,
+        topics: Topics = frozenset(),
+        look: Look | None = None,
     ) -> Job | None:
         stored = self._get(session)
         rules.replaces(session, stored.transcript.head, after, transcript.nodes)
@@ -133,9 +159,12 @@ class InMemorySessions:
         header = replace(stored.header, shared=0)
         self._left[session] = (*self._left.get(session, ()), stored)
         self._put(StoredSession(header, stored.prefix, Transcript(stored.prefix.digest, transcript.nodes)))
-        look = self.pending.get(session) if topics else None
-        whole = [replace(look, messages=len(stored.transcript))] if look else []
-        return self.review(whole, topics, transcript.nodes[-1].at) if look else None
+        due = self.pending.get(session) if topics else None
+        whole = [replace(due, messages=len(stored.transcript))] if due else []
+        job = self.review(whole, topics, transcript.nodes[-1].at) if due else None
+        if look:
+            self._look(session, look)
+        return job
 
     async def load(self, session: SessionId) -> StoredSession:
         return self._get(session)
@@ -232,6 +261,12 @@ class InMemorySessions:
         self._stored[stored.header.id] = stored
 
 
+def _merge(before: str, new: str) -> str:
+    """What was found in the owner's words stays; what only says how they came gives way to it."""
+    weak = ("", CUT_OFF)
+    return new if before in weak or (before == FOLLOWED and new not in weak) else before
+
+
 class InMemoryJobs:
     """Looks into the sessions for every answer, since it is they who queue jobs and count."""
 
@@ -296,7 +331,8 @@ class InMemoryJobs:
 
     async def hasten(self, sessions: Collection[SessionId], now: datetime) -> None:
         for look in [self._sessions.pending[each] for each in sessions if each in self._sessions.pending]:
-            self._sessions.pending[look.session] = replace(look, due=min(look.due, now))
+            if look.cue != FOLLOWED or look.turns >= ENOUGH:
+                self._sessions.pending[look.session] = replace(look, due=min(look.due, now))
 
     async def promote(self, now: datetime, topics: Topics) -> Sequence[Job]:
         due = [look for look in await self.looks() if look.due <= now]

@@ -13,7 +13,7 @@ from hone.core.permit import Effect
 from hone.core.tool import Outcome, ToolSpec, refused
 from hone.core.value import replace
 from hone.runtime.guardrails import Attempt, CallCounts, Guard, refusal, tally, warning
-from hone.settings import Guardrails
+from hone.settings.sections import Guardrails
 from tests.tools.calls import EMPTY, Puppet
 
 OFF = (0, 0)

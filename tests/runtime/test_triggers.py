@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hone.core.jobs import Counters, Topic, TurnSummary
+from hone.core.jobs import Counters, Topic, Topics, TurnSummary, count_topics
 from hone.core.messages import Message, ToolCall, answer, assistant
 from hone.core.topics import NAMES
 from hone.runtime.triggers import configure_topics, count_turn, explain, summarize
-from hone.settings import Learning
+from hone.settings.sections import Learning
 from tests.given import conversations
 
 few = st.integers(0, 12)
@@ -19,6 +19,12 @@ turns = st.builds(TurnSummary, few, used)
 topics = st.builds(lambda often, long: configure_topics(Learning(turns=often, iterations=long)), few, few)
 counters = st.dictionaries(st.sampled_from(sorted(NAMES)), st.integers(1, 12))
 Configured = Sequence[Topic]
+
+
+def take(before: Counters, turn: TurnSummary, topics: Configured) -> tuple[Counters, Topics]:
+    after, due, why = count_topics(before, count_turn(turn, topics))
+    assert why == " and ".join(explain(topic) for topic in topics if topic.name in due)
+    return after, due
 
 
 def added(turn: TurnSummary, topic: Topic) -> int:
@@ -34,7 +40,7 @@ def saved(turn: TurnSummary, topic: Topic) -> bool:
 def test_a_counter_goes_up_or_begins_anew_and_only_what_is_due_or_was_saved_begins_anew(
     before: Counters, turn: TurnSummary, topics: Configured
 ) -> None:
-    after, due = count_turn(before, turn, topics)
+    after, due = take(before, turn, topics)
     assert after.keys() == NAMES
     for topic in topics:
         higher = before.get(topic.name, 0) + added(turn, topic)
@@ -46,7 +52,7 @@ def test_a_counter_goes_up_or_begins_anew_and_only_what_is_due_or_was_saved_begi
 def test_what_is_due_has_reached_its_interval_and_what_is_not_has_not(
     before: Counters, turn: TurnSummary, topics: Configured
 ) -> None:
-    after, due = count_turn(before, turn, topics)
+    after, due = take(before, turn, topics)
     assert due <= NAMES
     for topic in topics:
         reached = before.get(topic.name, 0) + added(turn, topic) >= topic.interval > 0
@@ -61,7 +67,7 @@ def test_over_a_whole_conversation_no_turn_and_no_iteration_is_forgotten(
     now: Counters = {}
     memory, skills = 0, 0
     for turn in turns:
-        now, due = count_turn(now, turn, configure_topics(Learning(turns=often, iterations=long)))
+        now, due = take(now, turn, configure_topics(Learning(turns=often, iterations=long)))
         memory += "memory" in due
         skills += "skills" in due
     assert memory * often + now.get("memory", 0) == len(turns)
@@ -74,12 +80,12 @@ def test_over_a_whole_conversation_no_turn_and_no_iteration_is_forgotten(
 def test_with_intervals_of_nothing_nothing_is_ever_due(turns: Sequence[TurnSummary]) -> None:
     now: Counters = {}
     for turn in turns:
-        now, due = count_turn(now, turn, configure_topics(Learning(turns=0, iterations=0)))
+        now, due = take(now, turn, configure_topics(Learning(turns=0, iterations=0)))
         assert due == frozenset()
 
 
 def test_what_another_version_counted_stays_as_it_is() -> None:
-    after, due = count_turn({"weather": 7}, TurnSummary(), configure_topics(Learning()))
+    after, due = take({"weather": 7}, TurnSummary(), configure_topics(Learning()))
     assert (after["weather"], due) == (7, frozenset())
 
 
@@ -113,6 +119,8 @@ def test_only_a_call_that_saved_something_counts_as_saved() -> None:
 
 def test_the_reason_names_what_is_due_and_nothing_else() -> None:
     topics = configure_topics(Learning(turns=7, iterations=9))
-    assert explain(frozenset({"memory"}), topics) == "7 turns"
-    assert explain(frozenset({"skills"}), topics) == "9 tool iterations"
-    assert explain(NAMES, topics) == "7 turns and 9 tool iterations"
+    counts = count_turn(TurnSummary(1), topics)
+    assert count_topics({"memory": 6}, counts)[2] == "7 turns"
+    assert count_topics({"skills": 8}, counts)[2] == "9 tool iterations"
+    assert count_topics({"memory": 6, "skills": 8}, counts)[2] == "7 turns and 9 tool iterations"
+    assert count_topics({"memory": 5, "skills": 7}, counts)[2] == ""

@@ -18,6 +18,7 @@ from hone.core.sensitive import is_sealed
 from hone.sandbox.census import MANY, Census, FolderAlarm, Surveyor
 from hone.sandbox.protection import Protection
 from tests.conftest import requires
+from tests.tier import fewer
 
 EVIL = "evil\n"
 
@@ -467,6 +468,7 @@ def test_whatever_a_command_does_no_sensitive_place_is_new_or_different(
 
 
 @pytest.mark.parametrize("many", [MANY, 1], ids=["by time", "by the kernel"])
+@fewer(40)
 @given(rounds=st.lists(steps, max_size=4))
 def test_looking_again_finds_what_looking_for_the_first_time_does(
     many: int, rounds: list[list[tuple[str, str, str]]]
@@ -503,9 +505,9 @@ def test_nothing_is_looked_at_while_the_kernel_reports_no_change(
     looked: list[str] = []
     real = os.lstat
 
-    def counting(path: str) -> os.stat_result:
+    def counting(path: str, *, dir_fd: int | None = None) -> os.stat_result:
         looked.append(path)
-        return real(path)
+        return real(path, dir_fd=dir_fd)
 
     monkeypatch.setattr(os, "lstat", counting)
     assert (len(surveyor.look().sites), looked) == (0, [])

@@ -106,7 +106,7 @@ def attempt(text: str, canary: str, place: Path) -> list[str]:
 def test_a_payload_in_any_argument_runs_nothing(
     tier: Tier, figures: Figures, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found, drawn = list[str](), list(tier.draws(short=20, full=1_000))
+    found, drawn = list[str](), list(tier.draws(short=10, full=1_000))
     with area(os.geteuid()) as place:
         for draw in drawn:
             text, canary = payload(draw.random, draw.index)
@@ -124,7 +124,7 @@ def test_a_payload_in_the_paths_of_a_cell_runs_nothing_and_gives_nothing(
 ) -> None:
     tried = 0
     with area(os.geteuid()) as place:
-        for draw in tier.draws(short=8, full=200):
+        for draw in tier.draws(short=5, full=200):
             text, canary = payload(draw.random, draw.index)
             tried += 1
             for mode in known_modes():

@@ -65,11 +65,11 @@ def test_the_former_place_of_network_still_counts(home: Path, value: str) -> Non
         ('[sandbox]\nwrite = ["{home}"]\n', "is Hone's own home, which no command may see"),
         ('[sandbox]\nread = ["{home}/skills"]\n', "is Hone's own home, which no command may see"),
         ('[projects."/x".sandbox]\nwrite = ["{home}/hone.db"]\n', "is Hone's own home"),
-        ('[projects."x".sandbox]\nenv = ["A"]\n', "a project is named by its folder"),
+        ('[projects."x".sandbox]\nenv = ["A"]\n', "name a project by its folder"),
         ('[sandbox]\nenv = ["A=b"]\n', "'A=b' in env of sandbox is not the name of an environment variable"),
         ('[sandbox]\nenv = ["PATH"]\n', "Hone makes PATH itself"),
-        ('[sandbox]\nnetwork = "maybe"\n', "Invalid enum value 'maybe'"),
-        ('[sandbox]\nreed = ["/x"]\n', "unknown field `reed`"),
+        ('[sandbox]\nnetwork = "maybe"\n', 'line 2: sandbox.network must be one of "ask", "allow", "never".'),
+        ('[sandbox]\nreed = ["/x"]\n', "line 2: there is no key sandbox.reed (did you mean sandbox.read?)"),
     ],
 )
 def test_what_cannot_hold_is_refused_in_a_sentence(home: Path, text: str, reason: str) -> None:

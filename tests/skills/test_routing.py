@@ -66,11 +66,17 @@ async def missed(shelf: Library, wanted: Sequence[Task]) -> list[Task]:
     return [task for task in wanted if task.skill not in await found(shelf, task.text)]
 
 
+@cache
+def counts() -> Counter[str]:
+    """In how many skills a word stands."""
+    return Counter(word for skill in library() for word in set(words(skill.text.replace("-", " "))))
+
+
 def without_rare_words(wanted: Sequence[Task]) -> list[Task]:
     """Words that fewer than three skills have, gone from the tasks."""
-    counts = Counter(word for skill in library() for word in set(words(skill.text.replace("-", " "))))
     return [
-        Task(" ".join(word for word in words(task.text) if counts[word] >= 3), task.skill) for task in wanted
+        Task(" ".join(word for word in words(task.text) if counts()[word] >= 3), task.skill)
+        for task in wanted
     ]
 
 

@@ -9,7 +9,7 @@ import apsw
 
 from hone.core.curation import CuratorRun, CuratorRunId
 from hone.core.ids import SessionId
-from hone.core.jobs import Look
+from hone.core.jobs import Look, TopicCount
 from hone.core.ledger import (
     MEMORY,
     Actor,
@@ -177,8 +177,9 @@ class Household:
         before = (await self._sessions.load(id)).transcript
         after = self._said(before, self._random.randint(1, 2))
         spent = Spending(self._now, "m", Origin.USER, Usage(1, 2, 3, 4, 0.5))
-        due = NAMES if self._random.random() < 0.3 else frozenset[str]()
-        await self._sessions.append(id, after.nodes[len(before) :], spent, lambda _: ({"memory": 3}, due))
+        is_due = self._random.random() < 0.3
+        counts = [TopicCount(name, 3, int(is_due)) for name in sorted(NAMES)]
+        await self._sessions.append(id, after.nodes[len(before) :], spent, counts)
 
     async def _branch(self) -> None:
         parent = await self._sessions.load(self._random.choice(self._names))

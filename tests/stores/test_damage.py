@@ -23,7 +23,7 @@ from hone.core.transcript import Transcript
 from hone.core.trust import Trust
 from hone.stores.curator_runs import SqliteCuratorRuns
 from hone.stores.damage import Damage, DamageKind
-from hone.stores.database import Database
+from hone.stores.database import Database, connect
 from hone.stores.examine import examine, examine_file
 from hone.stores.ledger import SqliteLedger
 from hone.stores.outbox import SqliteOutbox
@@ -143,13 +143,22 @@ def clear(path: Path) -> None:
         each.unlink()
 
 
+def test_a_file_that_cannot_be_opened_is_not_left_open(tmp_path: Path) -> None:
+    """Its lock would stand in the way of the repair."""
+    path = tmp_path / "damaged.db"
+    path.write_bytes(b"no database " * 500)
+    with pytest.raises(apsw.NotADBError) as caught:
+        connect(path, 1)
+    assert [each.filename for each in apsw.connections() if each.filename == str(path)] == [], caught.tb
+
+
 def test_every_damage_to_a_page_that_holds_something_is_noticed(
     whole: Home, tier: Tier, figures: Figures
 ) -> None:
     assert deep(whole.path) == []
     missed, tried, read, wrong, harmless = {}, 0, 0, 0, 0
     path = whole.path.with_name("damaged.db")
-    for draw in tier.draws(short=30, full=300):
+    for draw in tier.draws(short=15, full=300):
         page, kind = draw.random.choice(whole.pages), KINDS[draw.index % len(KINDS)]
         path.write_bytes(damaged(whole, page, kind, draw.random))
         tried += 1
@@ -173,7 +182,7 @@ def test_every_damage_to_a_page_that_holds_something_is_noticed(
 async def test_a_database_with_much_written_and_deleted_is_not_taken_for_damaged(
     tmp_path: Path, tier: Tier
 ) -> None:
-    count, random = tier.size(short=24, full=120), tier.random()
+    count, random = tier.size(short=12, full=120), tier.random()
     words = [f"w{number}" for number in range(3000)] + ["the", "and", "of"] * 400
     database = Database.open(tmp_path / "busy.db")
     sessions = SqliteSessions(database)
@@ -272,7 +281,7 @@ def test_a_repair_saves_what_is_not_on_the_damaged_page_and_counts_what_is_gone(
 ) -> None:
     total = sum(map(len, messages(whole.path).values()))
     tried = lost = rebuilt = copies = 0
-    for draw in tier.draws(short=16, full=300):
+    for draw in tier.draws(short=8, full=300):
         page, kind = draw.random.choice(whole.pages), KINDS[draw.index % 4]
         path = whole.path.with_name("damaged.db")
         path.write_bytes(damaged(whole, page, kind, draw.random))

@@ -81,6 +81,9 @@ LOST: dict[str, str] = {
     "the list of skills": "DELETE FROM skills WHERE name = 's4'",
     "a card": "UPDATE skills SET card = card + 1",
     "how far the index goes": "UPDATE backlog SET upto = 50",
+    "a sum of an hour": "UPDATE spending_hours SET output = output + 1",
+    "the cost of an hour": "UPDATE spending_hours SET cost = cost + 1",
+    "the sums of all hours": "DELETE FROM spending_hours",
     "the number given last": "UPDATE sqlite_sequence SET seq = 1",
 }
 

@@ -31,6 +31,7 @@ from hone.stores.sqlite import SqliteSessions
 from hone.stores.terms import COMMON
 from tests.conftest import Figures, Tier
 from tests.stores.worker import OpenedSessions
+from tests.tier import fewer
 
 NOW = datetime(2026, 3, 5, 12, tzinfo=UTC)
 PREFIX, OTHER = Prefix("scripted/one", "One."), Prefix("scripted/two", "Two.")
@@ -127,6 +128,7 @@ deeds = st.sampled_from(["start", "append", "append", "branch", "move", "shorten
 steps = st.lists(st.tuples(deeds, st.integers(0, 9), st.sampled_from(WORDS)), max_size=25)
 
 
+@fewer(30)
 @given(steps)
 def test_over_any_history_each_content_is_indexed_once_and_every_hit_can_be_opened(
     history: list[tuple[str, int, str]],
@@ -164,6 +166,8 @@ def older(path: Path, texts: list[str]) -> None:
         connection.execute(
             "DROP TABLE passage_words; DROP TABLE backlog; DROP INDEX nodes_at; DROP INDEX sessions_chain;"
             # What came later.
+            "DROP TRIGGER sessions_deleted; DROP TABLE histories; DROP INDEX spending_at;"
+            "DROP TRIGGER spending_added; DROP VIEW spending_by_hour; DROP TABLE spending_hours;"
             "DROP TRIGGER contents_deleted; DROP TABLE vectors; DROP TABLE vector_codes;"
             "DROP TABLE meanings; DROP TABLE embedders; DROP TABLE erasures;"
             "DROP TABLE outbox; DROP TABLE mirror; DROP TABLE rounds; DROP INDEX changes_batch;"

@@ -10,10 +10,13 @@ import pytest
 
 from hone.core.clock import SystemClock
 from hone.features.backends.sqlite import SqliteBackend
+from hone.stores import lookup
 from hone.stores.damage import Damage
 from hone.stores.database import Database
-from hone.stores.examine import examine, examine_file
+from hone.stores.erasing import SPARE
+from hone.stores.examine import PASSAGE, examine, examine_file
 from hone.stores.maintenance import MEMORIES, examine_home
+from hone.stores.passages import DROP
 from tests.conftest import Figures, Tier
 from tests.stores.homes import PASTES, Household
 
@@ -58,6 +61,28 @@ async def test_a_home_in_use_is_not_called_damaged(tmp_path: Path, tier: Tier, f
     await database.close()
     figures.tally(looks, got_in=len(found), note="looks at a home that is written to")
     assert found == []
+
+
+async def test_a_commit_in_the_middle_of_a_look_is_not_called_damage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, commits = tmp_path / "busy.db", 0
+    await Household(database := Database.open(path), Random(1)).live(40)
+    await database.close()
+    update = lookup.update
+
+    def update_and_be_overtaken(connection: apsw.Connection) -> None:
+        nonlocal commits
+        update(connection)
+        with closing(apsw.Connection(str(path))) as other:
+            other.execute(PASSAGE, (SPARE, "overtaken"))
+            other.execute("INSERT INTO passage_words (passage_words) VALUES ('optimize')")
+            other.execute(DROP, (SPARE, "overtaken"))
+        commits += 1
+
+    monkeypatch.setattr(lookup, "update", update_and_be_overtaken)
+    assert examine_file(path) == []
+    assert commits
 
 
 async def test_a_memory_backend_beside_the_database_is_not_called_damaged(tmp_path: Path) -> None:

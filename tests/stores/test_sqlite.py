@@ -16,7 +16,7 @@ import pytest
 
 from hone.core.errors import Conflict, Corrupt, Missing, StoreError
 from hone.core.ids import SessionId
-from hone.core.jobs import JobId
+from hone.core.jobs import JobId, TopicCount
 from hone.core.ledger import (
     Actor,
     Author,
@@ -384,7 +384,8 @@ async def fill(path: Path) -> None:
             transcript = transcript.then(assistant(f"{id} {size} " * (size // 10)), Trust.AGENT, NOW)
         usage = Usage(1, 2, 3, 4, 0.5)
         spent = Spending(NOW, "m", Origin.USER, usage)
-        await store.append(id, transcript.nodes[1:], spent, lambda _: ({"memory": 3, "skills": 4}, NAMES))
+        await store.append(id, transcript.nodes[1:], spent, [TopicCount(name, 1, 1) for name in NAMES])
+        await store.append(id, (), None, (TopicCount("memory", 3), TopicCount("skills", 4)))
         body = BODIES[number]
         delta = Delta("SKILL.md", None, digest(body))
         author = Author(Actor.AGENT, id, reason="because", evidence=(Evidence(id, 1, Trust.OWNER, "x"),))

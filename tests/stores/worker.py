@@ -13,7 +13,7 @@ from typing import Self
 
 from hone.core.errors import Conflict, StoreError
 from hone.core.ids import SessionId
-from hone.core.jobs import Count, Counters, Topics
+from hone.core.jobs import TopicCount
 from hone.core.ledger import MEMORY, Actor, Author, Change, ChangeKind, Delta
 from hone.core.loading import import_object
 from hone.core.messages import assistant, digest, user
@@ -95,22 +95,14 @@ async def learn(path: Path, name: str, count: int) -> None:
     await database.close()
 
 
-def third(counters: Counters) -> tuple[Counters, Topics]:
-    turns = counters.get("memory", 0) + 1
-    if turns < EVERY:
-        return {"memory": turns}, frozenset()
-    return {}, frozenset({"memory"})
-
-
 async def take_turns(store: SqliteSessions, session: SessionId, count: int) -> None:
     """Each turn is a question, and an answer that is counted; says which review the answer set off."""
     transcript = (await store.load(session)).transcript
-    counting: Count = third
     for number in range(count):
         asked = transcript.then(user(f"question {number}"), Trust.OWNER, NOW)
         await store.append(session, asked.nodes[len(transcript) :])
         transcript = asked.then(assistant(f"answer {number}"), Trust.AGENT, NOW)
-        job = await store.append(session, transcript.nodes[-1:], None, counting)
+        job = await store.append(session, transcript.nodes[-1:], None, (TopicCount("memory", 1, EVERY),))
         say(f"{session} {number} {job.id if job else 0}")
 
 

@@ -15,7 +15,8 @@ from hone.features.backends.part import MemoryPart
 from hone.knowledge import journal
 from hone.knowledge.keeper import OWNER
 from hone.models.scripted import Scripted, rounds
-from hone.settings import Memory, Settings
+from hone.settings import Settings
+from hone.settings.sections import Memory
 from tests import databases
 from tests.doubles.honcho import KEY, HonchoDouble
 

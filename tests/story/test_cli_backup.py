@@ -56,9 +56,7 @@ async def test_a_home_is_backed_up_restored_elsewhere_and_goes_on(tmp_path: Path
         assert (answer.code, answer.out) == (0, "A scripted model heard: and now?\n")
 
         again = await owner.said("restore", file, "--replace", "--with-rules", home="other")
-        assert again[1].startswith(
-            f"The home that was there is kept as {owner.root / 'other'}-before-restore-"
-        )
+        assert again[1].startswith(f"The old home is kept as {owner.root / 'other'}-before-restore-")
         assert not [line for line in again if "Not restored" in line]
         assert (owner.root / "other" / "trusted.json").exists()
 
@@ -113,5 +111,5 @@ async def test_at_a_terminal_what_is_under_way_is_shown_and_gone_at_the_end(tmp_
         async with terminal("backup", "a.tgz", env=env, folder=owner.root / "work") as screen:
             await screen.until(lambda: "Read back and checked." in screen.text, "the end")
             assert await screen.ended() == 0
-            assert "Copying hone.db … 100 %" in screen.data.decode()
+            assert "Copying hone.db … 100%" in screen.data.decode()
             assert "…" not in screen.text

@@ -66,10 +66,10 @@ async def test_a_plan_is_tried_made_read_approved_and_undone(home: Path, typed: 
     await learned(home)
     before = await shelf(home)
     async with FakeProvider(curating()) as stage:
-        assert "There was no round yet." in (await typed(stage, "curator", "status")).out
+        assert "There has been no round yet." in (await typed(stage, "curator", "status")).out
         assert (
             await typed(stage, "curator", "show")
-        ).err == "There was no round yet. Do one: hone curator run\n"
+        ).err == "There has been no round yet. Do one: hone curator run\n"
         dry = await typed(stage, "curator", "dry-run")
         assert dry.code == 0
         for words in (
@@ -101,7 +101,7 @@ async def test_a_plan_is_tried_made_read_approved_and_undone(home: Path, typed: 
         assert after["trip-planning"]["references/merged/night-trains.md"] == before["night-trains"][DOCUMENT]
         assert (home / "skills" / ".archive" / "night-trains" / DOCUMENT).exists()
         undone = await typed(stage, "undo", "5")
-        assert "These 2 changes were made as one and go as one." in undone.out
+        assert "These 2 changes were made together and are undone together." in undone.out
         assert await shelf(home) == before
         assert not (home / "skills" / "trip-planning" / "references").exists()
         lone = await typed(stage, "undo", "6")
@@ -138,10 +138,10 @@ async def test_a_paused_curator_begins_nothing_and_a_worker_does_what_is_due(
         assert "resume" in (await typed(stage, "curator", "pause")).out
         assert "It is paused" in (await typed(stage, "curator", "status")).out
         assert (await hone("worker", "--once", env=env)).out == ""
-        assert "goes on" in (await typed(stage, "curator", "resume")).out
+        assert "is running again" in (await typed(stage, "curator", "resume")).out
         assert "is due: it is the first one" in (await typed(stage, "curator", "status")).out
         worker = await hone("worker", "--once", env=env)
-        assert worker.out == "curator, round 1: 2 skills (take it back with: hone undo 3)\n"
+        assert worker.out == "curator, round 1: 2 skills (undo it with: hone undo 3)\n"
         assert (await hone("worker", "--once", env=env)).out == ""
         assert ARCHIVED in (await shelf(home))["night-trains"]
         assert "2 changes  it is the first one" in (await typed(stage, "curator", "show", "--list")).out

@@ -84,7 +84,7 @@ async def test_a_changed_letter_is_found_and_the_home_is_whole_after_a_repair(
             "✓ sessions: 2 saved, 0 gone\n✓ messages: 4 saved, 0 gone\n✓ changes: 1 saved, 0 gone"
             in mended.out
         )
-        assert "1 row was kept twice and not the same" in mended.out
+        assert "1 row was stored twice with different contents" in mended.out
         await at.works()
 
 

@@ -21,7 +21,7 @@ def test_what_holds_it_is_listed_and_asked_for_before_it_goes(owner: Owner) -> N
     assert "versions of journal and skills" in listed
     assert "MEMORY.md" in listed
     unasked = owner("erase", "words", FACT)
-    assert (unasked.code, "say --yes" in unasked.err) == (2, True)
+    assert (unasked.code, "Add --yes" in unasked.err) == (2, True)
     assert owner.said("memory") == [FACT, "Likes tea."]
     said = owner.does("erase", "words", "passport  NUMBER q4711-88", "--yes")
     assert "A search of every byte of this home finds nothing" in said

@@ -27,7 +27,7 @@ from tests.cli.driving import Ended, environment, hone, terminal
 from tests.conftest import Figures, Tier
 from tests.features import others
 
-TOLD = {"claude-code": 7, "openai": 6, "codex": 7, "hermes": 12}
+TOLD = {"claude-code": 7, "openai": 6, "codex": 7, "hermes": 12, "opencode": 8}
 
 
 async def command(home: Path, *arguments: str) -> Ended:
@@ -76,11 +76,11 @@ async def test_a_dry_run_tells_and_stores_nothing_and_a_second_import_adds_nothi
     assert tried.code == 0
     assert f"Found {talks} with {TOLD[source]} messages in 1 file, 20" in tried.out
     assert f"{count} new, 0 with more than here, 0 here already; {TOLD[source]} messages to add." in tried.out
-    assert "Not taken over:\n" in tried.out
+    assert "Not imported:\n" in tried.out
     assert "If they are not your conversations, say --foreign." in tried.out
     assert (await stored(home), await changes(home)) == ({}, [])
     refused = await bring(home, source, path)
-    assert (refused.code, "say --yes" in refused.err, await stored(home)) == (2, True, {})
+    assert (refused.code, "Add --yes" in refused.err, await stored(home)) == (2, True, {})
 
     done = await bring(home, source, path, "--yes")
     assert (done.code, done.err) == (0, "")
@@ -90,7 +90,7 @@ async def test_a_dry_run_tells_and_stores_nothing_and_a_second_import_adds_nothi
     assert (len(first), sum(len(each.transcript) for each in first.values())) == (count, TOLD[source])
     again = await bring(home, source, path, "--yes")
     assert (again.code, again.err) == (0, "")
-    assert again.out.endswith("There is nothing to bring in.\n")
+    assert again.out.endswith("There is nothing to import.\n")
     assert heads(await stored(home)) == heads(first)
     assert await changes(home) == made
 
@@ -140,10 +140,10 @@ async def test_what_cannot_be_read_is_said_and_what_can_be_comes_in(home: Path, 
 
 async def test_the_owner_is_asked_and_sees_how_far_it_is(home: Path, tmp_path: Path) -> None:
     path = others.write(tmp_path / "there", "claude-code")
-    for answer, end in (("n", "Nothing was brought in."), ("y", "Stored 1 conversation.")):
+    for answer, end in (("n", "Nothing was imported."), ("y", "Stored 1 conversation.")):
         typing = terminal("import", "claude-code", str(path), env=environment(home), folder=tmp_path)
         async with typing as screen:
-            await screen.sees("Reading", "100%", "1 new", "Bring in 1 conversation? [y/N]:")
+            await screen.sees("Reading", "100%", "1 new", "Import 1 conversation? [y/N]:")
             screen.type(f"{answer}\r")
             await screen.sees(end)
             assert await screen.ended() == (1 if answer == "n" else 0)
@@ -153,7 +153,7 @@ async def test_the_owner_is_asked_and_sees_how_far_it_is(home: Path, tmp_path: P
 async def test_a_conversation_of_nobodys_brings_no_words_of_the_owner(home: Path, tmp_path: Path) -> None:
     path = others.write(tmp_path, "openai")
     done = await bring(home, "openai", path, "--foreign", "--yes")
-    assert "All of it counts as foreign: nothing becomes active on it." in done.out
+    assert "All of it counts as foreign: lessons from it wait for you." in done.out
     [found] = (await stored(home)).values()
     assert {node.trust for node in found.transcript.nodes} == {Trust.FOREIGN}
 
@@ -204,7 +204,7 @@ async def test_the_owners_last_conversation_stays_the_last_whatever_is_brought_i
         nothing = await bring(home, "codex", others.genuine(tmp_path / "codex", "codex"), "--yes")
         assert nothing.code == 0
         refused = await hone("-c", "run", "Go on.", env=env)
-        assert (refused.code, refused.err) == (1, "There is no session of yours to go on with yet.\n")
+        assert (refused.code, refused.err.split(".")[0]) == (1, "There is no conversation to continue yet")
         assert (await hone("run", "Are you there?", env=env)).out == "Yes.\n"
         [own] = [id for id in await stored(home) if not id.startswith("codex-")]
         assert (
@@ -213,7 +213,7 @@ async def test_the_owners_last_conversation_stays_the_last_whatever_is_brought_i
         assert (await hone("-c", "run", "And now?", env=env)).code == 0
         assert len((await stored(home))[own].transcript) == 4
         reviewed = await hone("review", env=env)
-        assert f"Looking back over session {own} for" in reviewed.err
+        assert f"Reviewing conversation {own} for" in reviewed.err
     listed = (await command(home, "sessions", "list")).out.splitlines()[1:]
     assert listed == sorted(
         listed, key=lambda line: re.findall(r"20\d\d-\d\d-\d\d \d\d:\d\d", line), reverse=True
@@ -239,7 +239,7 @@ async def test_what_was_brought_in_can_be_gone_on_with_whoever_the_provider_is(
             assert after.prefix.model == model
             assert len(after.transcript) == len(before.transcript) + 2
         assert stage.invalid == []
-    assert "There is nothing to bring in." in (await bring(home, source, path, "--yes")).out
+    assert "There is nothing to import." in (await bring(home, source, path, "--yes")).out
 
 
 async def test_the_memory_and_skills_of_hermes_wait_until_the_owner_has_read_them(
@@ -294,7 +294,7 @@ async def test_what_was_shown_is_what_is_stored_although_the_file_goes_on_meanwh
     path = others.write(tmp_path / "there", "codex")
     typing = terminal("import", "codex", str(path), env=environment(home), folder=tmp_path)
     async with typing as screen:
-        await screen.sees("Bring in 1 conversation? [y/N]:")
+        await screen.sees("Import 1 conversation? [y/N]:")
         others.write(tmp_path / "there", "codex", turns=2)
         screen.type("y\r")
         await screen.sees("Stored 1 conversation.")
@@ -316,7 +316,7 @@ async def test_fifty_thousand_messages_come_in_before_ones_eyes_with_each_counte
     typing = terminal("import", "claude-code", str(tmp_path), env=environment(home), folder=tmp_path)
     async with typing as screen:
         await screen.sees("Reading", "100%", f"Found {talks} conversations with {total:,} messages in")
-        await screen.sees(f"Bring in {talks} conversations? [y/N]:")
+        await screen.sees(f"Import {talks} conversations? [y/N]:")
         screen.type("y\r")
         await screen.sees("Storing", f"Stored {talks} conversations.")
         assert await screen.ended() == 0

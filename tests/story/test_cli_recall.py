@@ -37,7 +37,7 @@ async def test_no_text_leaves_the_machine_before_a_yes(home: Path, tmp_path: Pat
         alone = await hone("recall", "use", NAME, env=env)
         assert (alone.code, server.requests) == (2, [])
         assert "This text is sent to embeddings.example:" in alone.out
-        assert "may be sent to embeddings.example: say --yes." in alone.err
+        assert "may be sent to embeddings.example. Add --yes." in alone.err
         async with terminal("recall", "use", NAME, env=env, folder=tmp_path) as screen:
             await screen.sees("Send it there? [y/N]:")
             screen.type(ENTER)

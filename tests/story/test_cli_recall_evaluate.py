@@ -57,7 +57,7 @@ async def test_nothing_is_sent_where_nobody_can_be_asked_or_the_answer_is_no(
     async with desk(home, tmp_path) as at:
         before = len(at.stage.requests)
         alone = await at.recall("questions", "--write", "mine.jsonl")
-        assert (alone.code, "say --yes" in alone.err) == (2, True)
+        assert (alone.code, "Add --yes" in alone.err) == (2, True)
         assert "To openai/scripted: 2 messages from 1 session," in alone.out
         async with terminal(
             "recall", "questions", "--write", "mine.jsonl", env=at.env, folder=tmp_path
@@ -100,7 +100,7 @@ async def test_a_model_writes_questions_and_search_is_measured_with_them(home: P
             (QUESTION, 1, "user")
         ]
         again = await at.recall("questions", "--write", "mine.jsonl", "--yes")
-        assert (again.code, "there already" in again.err) == (1, True)
+        assert (again.code, "already exists" in again.err) == (1, True)
         asked.append(asked[0] | {"question": "What was the boiler's price?", "message": 2, "kind": "price"})
         at.file.write_text("".join(json.dumps(each) + "\n" for each in asked))
         found = await at.recall("evaluate", "--questions", "mine.jsonl", "--json")

@@ -69,9 +69,9 @@ def profile(home: Path) -> str:
 async def test_where_nothing_was_said_there_is_nothing_to_look_back_over(home: Path) -> None:
     async with FakeProvider(learner()) as stage:
         env = environment(home, stage)
-        assert "There was no review yet." in (await hone("reviews", env=env)).out
+        assert "There has been no review yet." in (await hone("reviews", env=env)).out
         for arguments, reason in (
-            (["review"], "There is no session of yours to look back over yet."),
+            (["review"], "There is no conversation to review yet."),
             (["reviews", "show", "7"], "There is no review 7."),
             (["reviews", "cancel", "7"], "There is no review 7."),
         ):
@@ -98,7 +98,7 @@ async def test_a_run_queues_its_review_says_nothing_and_a_worker_does_it(home: P
         assert done.out == f"review 1 of {job['session']}: {LEARNED} · hone undo 1\n"
         assert profile(home) == f"- {RULE}\n"
         table = (await hone("reviews", env=env)).out
-        assert re.search(r"1 +\S+ \S+ +\w{10} +memory +done +[\d,]+ +8\d % +\$0\.\d{4} +1 +1 turn", table)
+        assert re.search(r"1 +\S+ \S+ +\w{10} +memory +done +[\d,]+ +8\d% +\$0\.\d{4} +1 +1 turn", table)
         shown = (await hone("reviews", "show", "1", env=env)).out
         assert re.search(r"^3 question\n  Now look back over", shown, re.MULTILINE)
         assert "  → memory add" in shown
@@ -181,7 +181,7 @@ async def test_with_the_days_budget_spent_it_says_so_and_nothing_is_sent(home: P
         assert "waits: The budget of 0.00 USD a day is spent" in done.out
         table = (await hone("reviews", env=env)).out
         assert "queued" in table
-        assert "The budget of 0.00 USD a day is spent; it goes on tomorrow." in table
+        assert "The budget of 0.00 USD a day is spent; reviews continue tomorrow." in table
         async with terminal(env=env) as user:
             await user.enter("/reviews")
             await user.sees("The budget of 0.00 USD a day is spent")
@@ -239,7 +239,7 @@ async def test_a_worker_that_is_told_to_end_leaves_its_job_in_the_queue(home: Pa
             await begun.wait()
             assert await states() == ["at work"]
             busy = await hone("worker", "--once", env=env)
-            assert (busy.code, "somebody else is at work" in busy.out) == (0, True)
+            assert (busy.code, "another process is reviewing" in busy.out) == (0, True)
             worker.send_signal(signal.SIGTERM)
             end = await ended(worker)
         assert (end.code, end.out) == (0, "")
@@ -257,9 +257,9 @@ async def test_ctrl_c_leaves_a_review_by_hand_in_the_queue(home: Path, tmp_path:
         await hone("reviews", "cancel", "1", env=env)
         async with terminal("review", env=env) as user:
             await begun.wait()
-            await user.sees("Looking back over session ", "Ctrl-C stops")
+            await user.sees("Reviewing conversation ", "Ctrl-C stops")
             user.type(CTRL_C)
-            await user.sees("Review 2 is left for later: hone worker --once")
+            await user.sees("Review 2 stays in the queue. To run it: hone worker --once")
             assert await user.ended() == 130
         assert await states() == ["queued", "cancelled"]
         assert list((home / "locks").iterdir()) == []
@@ -301,6 +301,7 @@ async def test_what_was_learned_is_told_above_the_prompt_and_what_is_being_typed
         await begun.wait()
         (tmp_path / "open").touch()
         await user.sees(f"{LEARNED} · /undo 1")
+        await user.until(lambda: user.rows[user.row].startswith("> half a sen"), "the prompt below it")
         user.type("tence")
         await user.sees("> half a sentence")
         user.type(CTRL_C)
@@ -342,7 +343,7 @@ async def test_a_chat_that_is_left_while_it_learns_tells_what_is_about_to_end(
         await begun.wait()
         await user.prompt()
         user.type(CTRL_D)
-        await user.sees("is kept. Go on with it")
+        await user.sees("is kept. To continue it")
         (tmp_path / "open").touch()
         await user.sees(f"{LEARNED} · hone undo 1")
         assert await user.ended() == 0
@@ -359,7 +360,7 @@ async def test_what_is_not_done_when_a_chat_is_left_is_done_by_the_next(home: Pa
             await begun.wait()
             await user.prompt()
             user.type(CTRL_D)
-            await user.sees("The next chat looks back over this.")
+            await user.sees("The next chat reviews this conversation.")
             assert await user.ended() == 0
         assert "Traceback" not in user.text
         assert await states() == ["queued"]
@@ -377,11 +378,11 @@ async def test_a_review_asked_for_in_a_chat_is_done_beside_it(home: Path) -> Non
     (home / "hone.toml").write_text('[learning]\nturns = 0\nshow = "verbose"\n')
     async with FakeProvider(learner()) as stage, terminal(env=environment(home, stage)) as user:
         await user.enter("/review")
-        await user.sees("There is nothing to look back over yet.")
+        await user.sees("There is nothing to review yet.")
         await user.enter(RULE)
         await user.sees("Yes.")
         await user.enter("/review everything")
-        await user.sees("'everything' is neither memory nor skills.")
+        await user.sees("There is no topic 'everything'. Use one of: memory, skills.")
         await user.enter("/review memory")
         await user.sees(f"{LEARNED} · /undo 1", f"+- {RULE}")
         assert await user.leave() == 0

@@ -9,13 +9,14 @@ from pathlib import Path
 from random import Random
 
 from hone import Hone
-from hone.cli.slash import ChatState, obey
+from hone.cli.slash import ChatState, SlashMenu, obey
 from hone.core.messages import Message, assistant
 from hone.features.checkpoints.part import CheckpointsPart
 from hone.models.fake_provider import FakeProvider
 from hone.models.scripted import Script, Scripted, call, lines
 from hone.runtime.trust import Folders, OwnersList
-from hone.settings import CheckpointSettings, Settings
+from hone.settings import Settings
+from hone.settings.sections import CheckpointSettings
 from tests.cli.driving import Ended, environment, hone, terminal
 from tests.conftest import Figures, Tier
 from tests.features.histories import NAMES, Deed, Oracle, do, survey
@@ -96,13 +97,13 @@ async def test_files_are_listed_by_turn_rewound_and_redone(home: Path, tmp_path:
         assert at.files == THREE
         asked = await at.hone("rewind", "--to", "2")
         assert (asked.code, asked.out.splitlines()) == (2, todo)
-        assert "Nobody can be asked here: say --yes" in asked.err
+        assert "Hone cannot ask here. Add --yes" in asked.err
         assert await at.said("rewind", "--to", "2", "--yes") == [
             "  restored      a.txt",
             "  brought back  new/b.txt",
             "  removed       out.log",
             "Rewound 3 files to the state before turn 2.",
-            f"Take that back: hone rewind {session} --redo",
+            f"Undo that with: hone rewind {session} --redo",
         ]
         assert at.files == TWO
         assert (await at.said("rewind", "--redo", "--yes"))[-1] == "Redone: 3 files as before the rewind."
@@ -130,7 +131,7 @@ async def test_with_the_conversation_a_new_session_begins_before_the_turn(home: 
         shown = json.loads("\n".join(await at.said("sessions", "show", branch, "--json")))
         assert [each["role"] for each in shown["messages"]].count("user") == 1
         assert (await at.said("rewind", branch, "--to", "1", "--with-conversation", "--yes"))[-1] == (
-            "Nothing was said before that turn. Start anew: hone"
+            "Nothing was said before that turn. Start a new conversation: hone"
         )
         assert at.files == ONE
         gone = await at.hone("sessions", "delete", session, "--yes")
@@ -158,17 +159,20 @@ async def test_in_the_chat_a_rewind_is_shown_and_done_when_it_is_typed_again(
     trust(home, tmp_path)
     async with Hone(home=home, folder=tmp_path, model=Scripted(WORK)) as hone_:
         state = ChatState(hone_, await hone_.session())
-        assert await obey(state, "rewind", "") == "No tool or command has changed a file in this session."
+        assert await obey(state, "rewind", "") == "There is nothing to go back to yet."
         for words in ("write them", "now the command"):
             await state.session.send(words)
-        listed = str(await obey(state, "rewind", "")).splitlines()
-        assert [line.split()[1] for line in listed if line.startswith("turn")] == ["1", "2"]
-        assert str(await obey(state, "rewind", "two")).startswith("Which turn? Try /rewind 3.")
+        menu = await obey(state, "rewind", "")
+        assert isinstance(menu, SlashMenu)
+        assert [row[18:] for row in menu.rows] == [
+            *("now the command  (3 files changed)", "write them  (2 files changed)")
+        ]
+        assert str(await obey(state, "rewind", "two")).startswith("Which turn? Try /rewind 3, or")
         shown = str(await obey(state, "rewind", "2"))
-        assert shown.endswith("/rewind 2 once more does it.")
+        assert shown.endswith("Type /rewind 2 again to do it.")
         assert (tmp_path / "out.log").exists()
         (tmp_path / "out.log").write_text("mine\n")  # what was shown no longer holds: it is shown again
-        assert str(await obey(state, "rewind", "2")).endswith("/rewind 2 once more does it.")
+        assert str(await obey(state, "rewind", "2")).endswith("Type /rewind 2 again to do it.")
         done = str(await obey(state, "rewind", "2"))
         assert "left alone    out.log: changed by you since" in done
         assert (tmp_path / "a.txt").read_text() == "two\n"
@@ -176,7 +180,7 @@ async def test_in_the_chat_a_rewind_is_shown_and_done_when_it_is_typed_again(
         await obey(state, "rewind", "1 --conversation")
         told = str(await obey(state, "rewind", "1 --conversation")).splitlines()
         assert told[-2:] == [
-            "The chat is back before turn 1. You had said: write them",
+            "You are back before turn 1. You had said: write them",
             f"The old conversation is kept: /resume {old}",
         ]
         assert (state.session.id == old, len(state.session.transcript)) == (False, 0)

@@ -17,6 +17,9 @@ from hone.models.fake_provider import FakeProvider
 from hone.models.scripted import call, echo, lines
 from tests.cli.driving import CTRL_C, HONE, PATIENCE, environment, hone, terminal
 
+ATTACHED = (
+    "<hone-attachment>\n# standard input, label: foreign\nthis \N{REPLACEMENT CHARACTER}\n</hone-attachment>"
+)
 SLOW = " ".join(f"word{number}" for number in range(20_000))
 
 
@@ -28,16 +31,26 @@ SLOW = " ".join(f"word{number}" for number in range(20_000))
         (["run", "  "], None, 2, "There is no task."),
         (["run", "-"], b" \n", 2, "There is no task."),
         (["run", "--nonsense", "x"], None, 2, "No such option"),
-        (["nonsense"], None, 2, "No such command"),
+        (["rnu"], None, 2, "There is no command 'rnu'. Did you mean: hone run\n"),
+        (["sesions", "list"], None, 2, "Did you mean: hone sessions"),
+        (["help"], None, 2, "Did you mean: hone --help"),
+        (["explain this"], None, 2, "No model to talk to yet."),
+        (["nonsense"], None, 2, "No model to talk to yet."),
+        (["sessions", "lst"], None, 2, "Did you mean 'list'?"),
         (["--resume", "a", "--continue"], None, 2, "use one of them"),
+        (["run", "-r", "a", "-c", "x"], None, 2, "use one of them"),
+        (["run", "--json", "--output", "stream-json", "x"], None, 2, "do not go together"),
+        (["run", "--allow", "everything", "x"], None, 2, "Write it as `tool: pattern`"),
+        (["run", "--max-calls", "0", "x"], None, 2, "x>=1"),
         (["run", "x"], None, 2, "No model to talk to yet."),
-        (["--model", "nowhere/x", "run", "x"], None, 2, "names no known provider"),
+        (["--model", "nowhere/x", "run", "x"], None, 2, "does not name a known provider"),
         (["run", "--model", "openai/x", "x"], None, 2, "export OPENAI_API_KEY="),
-        (["-c", "run", "x"], None, 1, "There is no session of yours to go on with yet."),
-        (["run", "--resume", "zzz", "x"], None, 1, "There is no session"),
+        (["-c", "run", "x"], None, 1, "There is no conversation to continue yet."),
+        (["run", "--resume", "zzz", "x"], None, 1, "There is no conversation “zzz”."),
+        (["-r"], b"x", 1, "There is no conversation to continue yet."),
         (["sessions", "show", "zzz"], None, 1, "There is no session"),
         (["sessions", "rename", "zzz"], None, 2, "Missing argument"),
-        (["sessions", "prune", "--older-than", "soon"], None, 2, "is no age"),
+        (["sessions", "prune", "--older-than", "soon"], None, 2, "is not an age"),
         (["sessions", "prune"], None, 2, "--older-than"),
     ],
 )
@@ -103,8 +116,9 @@ async def test_the_answer_goes_to_one_stream_and_the_rest_to_the_other(
         (["run", "-"], b"from a pipe\n", "from a pipe\n"),
         (["run"], b"from a pipe\n", "from a pipe\n"),
         ([], b"from a pipe\n", "from a pipe\n"),
-        (["run", "review"], b"\xef\xbb\xbfthis \xff\n", "review\n\nthis \N{REPLACEMENT CHARACTER}\n"),
+        (["run", "review"], b"\xef\xbb\xbfthis \xff\n", f"review\n\n{ATTACHED}"),
         (["run", "review"], b"", "review"),
+        (["review this"], None, "review this"),
     ],
 )
 async def test_a_task_comes_from_the_argument_from_a_pipe_or_from_both(
@@ -126,20 +140,38 @@ async def test_a_session_goes_on_by_its_id_or_as_the_last_one(home: Path) -> Non
     assert third.out == "Three.\n"
 
 
-async def test_a_session_goes_on_in_the_folder_it_was_begun_in(home: Path, tmp_path: Path) -> None:
+async def test_a_conversation_is_continued_in_its_own_folder_and_elsewhere_only_by_its_name(
+    home: Path, tmp_path: Path
+) -> None:
     here, there = tmp_path / "here", tmp_path / "there"
     here.mkdir()
     there.mkdir()
     write = call("write_file", path="note", content="hi")
-    async with FakeProvider(lines("One.", assistant(write), "Two.", assistant(write), "Three.")) as stage:
+    async with FakeProvider(
+        lines("One.", assistant(write), "Two.", "Mine.", assistant(write), "3.")
+    ) as stage:
         env = environment(home, stage)
-        await hone("run", "a", env=env, folder=here)
-        await hone("-c", "run", "b", env=env, folder=there)
-        assert [each.name for each in tmp_path.rglob("note")] == ["note"]
+        first = json.loads((await hone("run", "--json", "Fix the parser", env=env, folder=here)).out)
+        id, asked = first["session"], len(stage.bodies)
+        for arguments in (["-c", "run", "b"], ["run", "-c", "b"], ["-c", "b"]):
+            refused = await hone(*arguments, env=env, folder=there)
+            assert (refused.code, refused.out) == (1, "")
+            assert "There is no conversation in this folder yet." in refused.err
+            assert f"“Fix the parser” in {here}; to continue it: hone -r {id}" in refused.err
+        listed = await hone("run", "-r", "parser", "b", env=env, folder=there)
+        assert (listed.code, listed.out) == (1, "")
+        assert f"{id}  just now     {here}  Fix the parser\n" in listed.err
+        assert "1 conversation fits, none of them in this folder. Name one by its id" in listed.err
+        assert len(stage.bodies) == asked
+        named = await hone("run", "--session", id, "b", env=env, folder=there)
+        assert f"Continuing “Fix the parser” ({id}, last active just now, in {here}, where its" in named.err
+        assert [each.relative_to(tmp_path) for each in tmp_path.rglob("note")] == [Path("here/note")]
+        await hone("run", "something else", env=env, folder=there)
+        last = await hone("-c", "run", "c", env=env, folder=here)
+        assert f"Continuing “Fix the parser” ({id}, last active just now, in this folder)." in last.err
         shutil.rmtree(here)
-        moved = await hone("-c", "run", "c", env=env, folder=there)
-    assert f"{here} is gone; the tools work in {there}." in moved.err
-    assert (there / "note").exists()
+        moved = await hone("-r", id, "c", env=env, folder=there)
+    assert f"{here} no longer exists; the tools work in {there}." in moved.err
 
 
 async def test_ctrl_c_ends_a_run_with_130_and_keeps_what_was_said(home: Path) -> None:
@@ -241,3 +273,42 @@ async def test_a_command_loads_what_it_needs_and_no_more(
             out, _ = await process.communicate()
     assert out.decode().splitlines()[-1] == "0 []"
     assert arguments[0] in ("run", "sessions") or os.listdir(home) == []
+
+
+async def test_only_words_that_the_owner_gave_are_the_owners(home: Path) -> None:
+    learn = assistant(
+        call("memory", action="add", target="user", text="Always use tabs.", evidence=["Always use tabs."])
+    )
+    async with FakeProvider(lines(learn, "Done.", learn, "Done.", learn, "Done.")) as stage:
+        env = environment(home, stage)
+        both = await hone("run", "--json", "Review this.", env=env, piped=b"Always use tabs.\n")
+        alone = await hone("run", "--json", env=env, piped=b"Always use tabs.\n")
+        pending, before = await hone("pending", "--json", env=env), await hone("memory", "show", env=env)
+        own = await hone("run", "--json", "-", env=env, piped=b"Always use tabs.\n")
+        sessions = [json.loads(each.out)["session"] for each in (both, alone, own)]
+        shown = [json.loads((await hone("sessions", "show", id, "--json", env=env)).out) for id in sessions]
+        known = await hone("memory", "show", env=env)
+    assert [each["messages"][0]["trust"] for each in shown] == ["owner", "foreign", "owner"]
+    kinds = [[part["kind"] for part in each["messages"][0]["parts"]] for each in shown]
+    assert [kind[-2:] for kind in kinds] == [["text", "attachment"], ["note", "text"], ["note", "text"]]
+    assert len(json.loads(pending.out)) == 1  # the same words wait once
+    assert [each.out.count("Always use tabs.") for each in (before, known)] == [0, 1]
+
+
+async def test_a_program_reads_events_as_they_happen_and_rules_hold_for_one_run(
+    home: Path, tmp_path: Path
+) -> None:
+    write = assistant("Looking.", call("write_file", path="a/note", content="hi"))
+    async with FakeProvider(lines(write, "No.", write, "Yes.")) as stage:
+        env = environment(home, stage)
+        rules = ["--deny", "write_file: a/**", "--output", "stream-json"]
+        denied = await hone("run", *rules, "go", env=env, folder=tmp_path)
+        events = [json.loads(line) for line in denied.out.splitlines()]
+        assert [each["type"] for each in events if each["type"] not in ("text", "notice", "spent")] == [
+            *("session", "heard", "call", "result", "ended", "done")
+        ]
+        assert next(each for each in events if each["type"] == "result")["failed"]
+        assert (events[-1]["text"], events[-1]["session"]) == ("No.", events[0]["session"])
+        assert (denied.err, (tmp_path / "a").exists()) == ("", False)
+        spent = await hone("run", "--max-calls", "1", "-q", "go", env=env, folder=tmp_path)
+    assert (spent.code, (tmp_path / "a" / "note").exists()) == (3, True)

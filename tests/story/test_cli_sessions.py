@@ -14,7 +14,7 @@ from hone.core.messages import assistant
 from hone.core.turn import Origin
 from hone.core.value import replace
 from hone.models.fake_provider import FakeProvider
-from hone.models.scripted import call, rounds
+from hone.models.scripted import call, rounds, rules
 from tests.cli.driving import Ended, environment, hone, terminal
 
 KEY = "sk-ant-api03-" + "aB3dE5fG7hJ9" * 7
@@ -51,7 +51,8 @@ async def context(home: Path, folder: Path) -> AsyncIterator[Desk]:
 async def test_an_empty_home_lists_nothing(home: Path, tmp_path: Path) -> None:
     bare = Desk(environment(home), tmp_path)
     listed = await bare.sessions("list")
-    assert (listed.code, listed.out, listed.err) == (0, "There are no sessions yet. Start one: hone\n", "")
+    told = "There are no conversations yet. Start one: hone\n"
+    assert (listed.code, listed.out, listed.err) == (0, told, "")
     assert (await bare.sessions("list", "--json")).out == "[]\n"
     searched = await bare.sessions("search", "anything")
     assert searched.out == "No conversation is stored yet, so there is nothing to search.\n"
@@ -120,7 +121,7 @@ async def test_an_export_has_all_but_the_secrets(home: Path, tmp_path: Path) -> 
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
         again = await at.sessions("export", session, "-o", str(file))
         assert (again.code, file.read_text()) == (1, markdown)
-        assert "is left as it is" in again.err
+        assert "already exists and was not changed" in again.err
 
 
 async def test_what_is_deleted_is_named_and_asked_for_first(home: Path, tmp_path: Path) -> None:
@@ -128,7 +129,7 @@ async def test_what_is_deleted_is_named_and_asked_for_first(home: Path, tmp_path
         first, second, third = [await at.run(f"task {number}") for number in range(3)]
         unasked = await at.sessions("delete", first)
         assert unasked.code == 2
-        assert "say --yes" in unasked.err
+        assert "Add --yes" in unasked.err
         async with terminal("sessions", "delete", first, env=at.env) as user:
             await user.sees("task 0")
             await user.sees("Delete 1 session for good? [y/N]:")
@@ -160,10 +161,10 @@ async def test_deleting_several_can_be_repeated_and_an_unknown_id_keeps_nothing(
         assert unknown.err == "There is no session whose name starts with 'zzz'.\n"
         again = await at.sessions("delete", "--yes", *(id[:8] for id in ids))
         assert (again.code, again.err, again.out.splitlines()[-1]) == (0, "", "Deleted 1 session.")
-        assert again.out.splitlines()[:2] == [f"Session {id} was deleted already." for id in ids[:2]]
+        assert again.out.splitlines()[:2] == [f"Session {id} is already deleted." for id in ids[:2]]
         assert await at.listed("--all") == []
         once_more = await at.sessions("delete", *ids)
-        assert (once_more.code, once_more.out.count("was deleted already")) == (0, 3)
+        assert (once_more.code, once_more.out.count("is already deleted")) == (0, 3)
 
 
 async def test_a_session_and_its_fork_can_be_deleted_together(home: Path, tmp_path: Path) -> None:
@@ -215,4 +216,25 @@ async def test_a_search_that_finds_nothing_tells_what_it_tried(home: Path, tmp_p
         assert (nothing.code, "submarine" in nothing.out) == (1, True)
         assert (await at.sessions("search", "rows", "--since", "2999-01-01")).code == 1
         wrong = await at.sessions("search", "rows", "--since", "soon")
-        assert (wrong.code, "is no age" in wrong.err) == (2, True)
+        assert (wrong.code, "is not an age" in wrong.err) == (2, True)
+
+
+async def test_a_review_gives_a_conversation_its_title_without_a_further_call(home: Path) -> None:
+    keep = call("memory", action="add", target="user", text="Use tabs.", evidence=["Use tabs."])
+    titled = assistant("Title: **Tabs in \x1b[2JMakefiles.**", keep)
+    script = rules(("has no title yet", rounds(titled, "Title: Another")), otherwise=rounds("Yes.", "Well."))
+    async with FakeProvider(script) as stage:
+        env = environment(home, stage)
+        id = json.loads((await hone("run", "--json", "Use tabs.", env=env)).out)["session"]
+        calls = len(stage.bodies)
+        assert (await hone("review", id, env=env)).code == 0
+        assert len(stage.bodies) == calls + 1
+        listed = json.loads((await hone("sessions", "list", "--json", env=env)).out)
+        assert [each["title"] for each in listed] == ["Tabs in \\x1b[2JMakefiles"]
+        continued = await hone("-c", "go on", env=env)
+        assert f"Continuing “Tabs in \\x1b[2JMakefiles” ({id}," in continued.err
+        assert (await hone("sessions", "rename", id, "Mine", env=env)).code == 0
+        assert (await hone("review", id, env=env)).code == 0
+        assert b"has no title yet" not in stage.bodies[-1]
+        listed = json.loads((await hone("sessions", "list", "--json", env=env)).out)
+        assert [each["title"] for each in listed] == ["Mine"]

@@ -83,7 +83,7 @@ async def test_what_does_not_work_is_said_and_another_choice_can_be_made(home: P
                 await give_address(screen, f"{stage.url}/v1/chat/completions")
                 await screen.sees("✓ mine/scripted answered", "Talk to it now?")
                 screen.type(b"n" + ENTER)
-                await screen.sees("Whenever you like: hone")
+                await screen.sees("Start it any time: hone")
                 assert await screen.ended() == 0
     text = (home / "hone.toml").read_text()
     assert text == f'model = "mine/scripted"\n{OWN}\n[providers.mine]\nurl = "{stage.url}/v1"\n'
@@ -137,12 +137,12 @@ async def test_without_a_terminal_flags_choose(
 @pytest.mark.parametrize(
     ("flags", "script", "said"),
     [
-        ([], echo, "Nobody can be asked here."),
+        ([], echo, "Hone cannot ask here."),
         (["--yes"], echo, "No model can be used yet"),
         (["--url", "STAGE"], lines(""), "The model sent an empty reply."),
         (["--url", "STAGE/nowhere"], echo, "does not answer with a list of models (404)"),
         (["--model", "openai/x"], echo, "hone keys set openai"),
-        (["--model", "nobody/x"], echo, "names no known provider"),
+        (["--model", "nobody/x"], echo, "does not name a known provider"),
     ],
 )
 async def test_what_cannot_be_used_is_not_written(

@@ -100,15 +100,15 @@ def heard(body: bytes) -> str:
         (["uninstall", NAME], 1, "was not installed; archive it instead"),
         (["pin", "code-review"], 1, "comes with Hone and stays as it is; create one of another name"),
         (["archive", "code-review"], 1, "comes with Hone and stays as it is"),
-        (["edit", "code-review"], 1, "comes with Hone and stays as it is. Write your own"),
+        (["edit", "code-review"], 1, "comes with Hone and cannot be edited. Write your own"),
         (["uninstall", "code-review"], 1, "comes with Hone and stays as it is"),
         (["edit", "nothing-like-it"], 1, "There is no skill"),
         (["diff", "code-review"], 1, "comes with Hone"),
         (["diff", "nothing-like-it"], 1, "There is no skill"),
-        (["diff", NAME, "99"], 1, "Change 99 is none of tax-letters; those are 1."),
+        (["diff", NAME, "99"], 1, "Change 99 is not a change to tax-letters. Those are 1."),
         (["check", "nothing-like-it"], 1, "There is no skill"),
         (["install", "/nowhere"], 2, "does not exist"),
-        (["install", "/etc"], 1, "/etc has no SKILL.md, so it is no skill."),
+        (["install", "/etc"], 1, "/etc has no SKILL.md, so it is not a skill."),
         (["edit", NAME], 2, "No editor is named."),
         (["frobnicate"], 2, "No such command"),
     ],
@@ -163,12 +163,12 @@ def test_a_skill_is_written_found_edited_compared_put_away_and_taken_back(
     (tmp_path / "bare.md").write_text("no front matter")
     again = skills("new", "tax-office-letters", "--from", str(tmp_path / "bare.md"))
     assert (again.code, "must begin with a line of three hyphens" in again.err) == (1, True)
-    assert skills("edit", NAME).out == (f"{NAME}: your edit is change 2. Take it back with: hone undo 2\n")
+    assert skills("edit", NAME).out == (f"{NAME}: your edit is change 2. Undo it with: hone undo 2\n")
     assert skills("edit", NAME).out == f"{NAME}: nothing was changed.\n"
     assert "\n-Greet first.\n+Thank first.\n" in skills("diff", NAME).out
     assert "+Greet first." in skills("diff", NAME, "1").out
     for deed, said in [("pin", "is pinned"), ("archive", "is archived")]:
-        assert skills(deed, NAME).out.startswith(f"{NAME} {said}. Take it back")
+        assert skills(deed, NAME).out.startswith(f"{NAME} {said}. Undo it")
     assert not (home / "skills" / NAME).exists()
     assert NAME not in skills("list").out
     put_away = json.loads(skills("list", "--archived", "--json").out)
@@ -191,7 +191,7 @@ async def test_at_a_terminal_a_new_skill_opens_in_the_editor(home: Path, tmp_pat
     async with terminal(
         "skills", "edit", NAME, env=env | {"EDITOR": "sed -i 's/^name.*/name: other/'"}
     ) as user:
-        await user.sees("write `name:", "Your edit is not lost: ")
+        await user.sees("write `name:", "Your edit is not lost:")
         assert await user.ended() == 1
     assert f"name: {NAME}" in (home / "skills" / NAME / "SKILL.md").read_text()
 
@@ -200,7 +200,7 @@ async def test_an_install_shows_what_comes_and_installs_what_was_shown(home: Pat
     source, env = folder_with(tmp_path / "from"), environment(home)
     (source / "LICENSE").write_text("Yours.\n")
     unasked = await hone("skills", "install", str(source), env=env)
-    assert (unasked.code, "say --yes" in unasked.err) == (2, True)
+    assert (unasked.code, "Add --yes" in unasked.err) == (2, True)
     assert not (home / "skills").exists()
     async with terminal("skills", "install", str(source), env=env) as user:
         await user.sees("Install tax-letters? [y/N]")
@@ -227,7 +227,7 @@ async def test_an_install_shows_what_comes_and_installs_what_was_shown(home: Pat
     renamed = await hone("skills", "install", str(source), "--name", "other-letters", "--yes", env=env)
     assert "other-letters is installed (change 2)" in renamed.out
     gone = await hone("skills", "uninstall", NAME, env=env)
-    assert gone.out == f"{NAME} is taken away. Take it back with: hone undo 3\n"
+    assert gone.out == f"{NAME} is removed. Undo it with: hone undo 3\n"
     assert sorted(each.name for each in (home / "skills").iterdir()) == ["other-letters"]
 
 
@@ -274,7 +274,7 @@ def test_a_check_takes_in_what_was_edited_and_names_what_cannot_be_used(home: Pa
         "✗ empty-one: skills/empty-one has no SKILL.md.",
         f"✗ {NAME}: skills/{NAME}/link is a link and is not used.",
         "✗ skills/stray.md is a file and is not used",
-        "✗ skills/.archive/ghost is no skill that was archived",
+        "✗ skills/.archive/ghost is not an archived skill",
         "\n1 skill is fine.\n",
     ):
         assert words in ended.out
@@ -326,7 +326,7 @@ async def test_a_skill_is_a_command_in_the_chat_and_a_command_of_ours_wins(home:
     await shelve(home, "usage", "Look at the meter.")
     async with FakeProvider(echo) as stage, terminal(env=environment(home, stage)) as user:
         await user.enter("/tax-lettres now")
-        await user.sees("There is no command /tax-lettres. Close: /tax-letters. /help lists")
+        await user.sees("There is no command /tax-lettres. Did you mean /tax-letters?")
         await user.enter("/usage")
         await user.sees("Nothing has been spent")
         assert stage.bodies == []
@@ -393,7 +393,7 @@ async def test_a_preloaded_skill_goes_with_the_first_message_of_a_chat_only(home
         (["review this"], b"a diff from anywhere\n", Trust.FOREIGN),
         (["review this"], b"", Trust.OWNER),
         (["-"], b"do it\n", Trust.OWNER),
-        ([], b"do it\n", Trust.OWNER),
+        ([], b"do it\n", Trust.FOREIGN),
     ],
 )
 async def test_a_task_with_something_piped_in_is_worth_no_more_than_what_was_piped_in(
@@ -404,7 +404,7 @@ async def test_a_task_with_something_piped_in_is_worth_no_more_than_what_was_pip
     async with Hone(home=home) as owner:
         [summary] = await owner.sessions.list()
         nodes = (await owner.sessions.load(summary.header.id)).transcript.nodes
-    assert [node.trust for node in nodes] == [label, min(label, Trust.AGENT)]
+    assert [node.trust_floor for node in nodes] == [label, min(label, Trust.AGENT)]
 
 
 async def test_what_waits_is_said_in_one_line_and_settled_from_the_chat(home: Path) -> None:
@@ -421,12 +421,12 @@ async def test_what_waits_is_said_in_one_line_and_settled_from_the_chat(home: Pa
             await user.enter("/pending")
             await user.sees("Tests run with tox.", "Poison.", f"change {second},", "Docs are in German.")
             await user.enter(f"/approve {first}")
-            await user.sees("+- Tests run with tox.", f"/approve {first} once more lets it take effect")
+            await user.sees("+- Tests run with tox.", f"Type /approve {first} again to approve it")
             assert not (home / "MEMORY.md").exists()
             await user.enter(f"/approve {first}")
-            await user.sees(f"Change {first} is approved by change 4. Take it back with: /undo 4")
+            await user.sees("Approved as change 4. Undo it with: /undo 4")
             await user.enter(f"/reject {second}")
-            await user.sees(f"Change {second} is rejected by change 5.")
+            await user.sees("Rejected as change 5.")
             await user.enter(f"/approve {second}")
             await user.sees("does not wait")
             await user.enter("/memory")
@@ -436,7 +436,7 @@ async def test_what_waits_is_said_in_one_line_and_settled_from_the_chat(home: Pa
             await user.enter("/memory")
             await user.sees("memory:\n  (nothing)")
             await user.enter("/undo x")
-            await user.sees("'x' is no change")
+            await user.sees("Which change?")
             await user.enter("/log")
             await user.sees("undid 4: ", "rejected 2: ", "approved 1: ")
             await suggest(home, "The sky is green.")

@@ -56,8 +56,12 @@ async def test_what_cannot_be_done_says_why(home: Path, tmp_path: Path) -> None:
         (("templates", "delete", "../rows"), 1, "cannot be a template's name"),
         (("templates", "list", "--type", "odd"), 2, "'odd' is not one of"),
         (("templates", "create", "3f2a", "--max-examples", "0"), 2, "0 is not in the range"),
-        (("-c", "--template", "rows"), 2, "--template goes with a new session"),
-        (("run", "-r", "3f2a", "--template", "rows", "hi"), 2, "--template goes with a new session"),
+        (("-c", "--template", "rows"), 2, "--template works only at the start of a conversation"),
+        (
+            ("run", "-r", "3f2a", "--template", "rows", "hi"),
+            2,
+            "--template works only at the start of a conversation",
+        ),
     ):
         ended = await bare.hone(*arguments)
         assert (ended.code, ended.out) == (code, ""), arguments

@@ -167,7 +167,7 @@ class Unchecked(Permit, frozen=True):
 
     fault: Fault = ValueError
 
-    def allows(self, effects: frozenset[Effect], *, readonly: bool = False) -> bool:
+    def allows(self, effects: frozenset[Effect], *, readonly: bool = False, tool: str | None = None) -> bool:
         raise self.fault("unchecked")
 
 

@@ -47,8 +47,14 @@ def wait_for(mark: str) -> None:
         assert time.monotonic() < until, "the command did not start"
 
 
-@pytest.mark.parametrize("wire", FORMATS)
-@pytest.mark.parametrize("through", ["terminal", "delegate", "background"])
+@pytest.mark.parametrize(
+    ("through", "wire"),
+    [
+        pytest.param(through, wire, marks=() if row == column else pytest.mark.long)
+        for row, through in enumerate(["terminal", "delegate", "background"])
+        for column, wire in enumerate(FORMATS)
+    ],
+)
 async def test_a_command_with_children_is_gone_after_an_interrupt(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, wire: str, through: str
 ) -> None:

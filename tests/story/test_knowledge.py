@@ -16,7 +16,8 @@ from hone.core.tool import Outcome
 from hone.core.turn import Turn
 from hone.models.fake_provider import FakeProvider
 from hone.models.scripted import Scripted, call, lines, rounds
-from hone.settings import Memory, ProviderSettings, Settings
+from hone.settings import Settings
+from hone.settings.sections import Memory, ProviderSettings
 from tests.rig import Puppet
 
 TABS = "I always want tabs, never spaces."

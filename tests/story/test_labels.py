@@ -14,7 +14,8 @@ from hone.core.tool import Outcome, Tool, ToolSpec
 from hone.core.tool_context import ToolContext
 from hone.core.trust import Trust
 from hone.models.scripted import Scripted, rounds
-from hone.settings import Learning, Settings
+from hone.settings import Settings
+from hone.settings.sections import Learning
 from hone.tools.wrappers import SafeTool
 from tests.conftest import Figures
 from tests.rig import context

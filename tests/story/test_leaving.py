@@ -21,7 +21,8 @@ from hone.core.messages import Message
 from hone.models.fake_provider import FakeProvider
 from hone.models.scripted import Scripted
 from hone.runtime.claims import Presence, find_worker, hold_worker, stop_worker
-from hone.settings import Learning, Settings
+from hone.settings import Settings
+from hone.settings.sections import Learning
 from tests.cli.driving import HONE, PATIENCE, environment, hone, terminal
 from tests.faults.left import ASKED, NOTE, WISH, gone, learner, processes
 from tests.learning.test_review import Broken, hang
@@ -51,9 +52,9 @@ async def test_a_chat_says_that_it_goes_on_learning_and_does(home: Path) -> None
     async with FakeProvider(learner) as stage:
         async with terminal(env=left(home, stage)) as user:
             await user.enter(WISH)
-            await user.sees("Yes.", "looks back at ")
+            await user.sees("Yes.", "review at ")
             assert await user.leave() == 0
-        assert "Looking back in the background." in user.text
+        assert "Reviewing this conversation in the background." in user.text
         assert await gone(home) == []
         assert (home / "USER.md").read_text() == f"- {NOTE}\n"
         for words in (("run", "and now?"), ()):
@@ -125,7 +126,7 @@ async def test_the_worker_of_a_home_is_one_is_told_of_and_can_be_stopped(home: P
             assert processes(home) == [], "there is one already"
         assert find_worker(home) is None
         waiting = (await hone("worker", "status", env=env)).out
-        assert "The next look back is due at " in waiting
+        assert "The next review is due at " in waiting
 
 
 async def test_what_is_left_behind_has_nothing_of_ours_and_ends_when_it_is_told_to(home: Path) -> None:

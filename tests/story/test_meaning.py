@@ -15,7 +15,8 @@ from hone.features.erasing.plan import plan_words
 from hone.features.erasing.service import Erasing
 from hone.features.recall.part import RecallPart
 from hone.models.scripted import Scripted, rounds
-from hone.settings import ProviderSettings, RecallSettings, Settings
+from hone.settings import Settings
+from hone.settings.sections import ProviderSettings, RecallSettings
 from tests.doubles.embeddings import EmbeddingServer
 
 SAID = "Tell nobody: dormitory."

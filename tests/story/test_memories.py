@@ -21,7 +21,8 @@ from hone.knowledge import journal
 from hone.knowledge.keeper import OWNER
 from hone.models.fake_provider import FakeProvider
 from hone.models.scripted import Script, Scripted, call, rounds, rules
-from hone.settings import Memory, Settings
+from hone.settings import Settings
+from hone.settings.sections import Memory
 from tests.doubles import odd
 from tests.doubles.odd import MOODS, ORDERS, Odd
 from tests.wire.test_fork import FORMATS, name_model, point

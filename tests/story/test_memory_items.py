@@ -22,7 +22,8 @@ from hone.knowledge.wording import tell
 from hone.models.scripted import Script, Scripted, call, rounds, rules
 from hone.models.wrappers import Aside, unhindered
 from hone.runtime.session import Session
-from hone.settings import Learning, Memory, Settings
+from hone.settings import Settings
+from hone.settings.sections import Learning, Memory
 from tests.doubles import odd
 from tests.doubles.odd import Odd
 

@@ -17,7 +17,8 @@ from hone.core.turn import Stop
 from hone.models.fake_provider import FakeProvider
 from hone.models.fake_provider.returning import SEAL, Rule
 from hone.models.scripted import Script, call, lines
-from hone.settings import ProviderSettings, Settings
+from hone.settings import Settings
+from hone.settings.sections import ProviderSettings
 from tests.stores.worker import OpenedSessions
 
 KEY = "sk-ant-api03-" + "aB3dE5fG7hJ9" * 7

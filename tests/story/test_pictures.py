@@ -15,7 +15,7 @@ from hone.models.scripted import Scripted, echo, lines
 from hone.models.vision import is_blind
 from hone.runtime.pictures import find_pictures
 from hone.runtime.trust import Folders
-from hone.settings import ModelSettings
+from hone.settings.sections import ModelSettings
 from tests.browser.tab import chromium, opened
 from tests.cli.driving import environment, hone, terminal
 from tests.core.test_images import CANARY, FILES, FOLDER
@@ -61,7 +61,7 @@ async def test_run_shows_pictures_without_metadata_in_every_format(
         (["--image", "nowhere.png"], "nowhere.png cannot be read: No such file or directory."),
         (
             ["--image", "words.png"],
-            "words.png is no picture that models can see. Use PNG, JPEG, GIF or WebP.",
+            "words.png is not a picture that models can read. Use PNG, JPEG, GIF or WebP.",
         ),
         (["--image", "half.png"], "half.png is damaged or cut off"),
         (
@@ -180,16 +180,16 @@ async def test_a_picture_is_pasted_on_the_page(home: Path, tmp_path: Path) -> No
     async with running(home, tmp_path, echo) as visit, chromium() as browser, opened(browser, visit) as tab:
         await tab.page.get_by_role("link", name="Chat").click()
         field = tab.page.get_by_label("Message")
-        for count in ("1 picture", "2 pictures"):
+        held = tab.page.get_by_label("Attached").get_by_role("listitem")
+        for count in (1, 2):
             await field.evaluate(PASTE, b64encode(FILES["photo.jpg"]).decode())
-            await expect(tab.page.locator(".pictures")).to_contain_text(count)
-        await tab.page.get_by_role("button", name="Remove").click()
-        await expect(tab.page.locator(".pictures")).to_be_empty()
-        await field.evaluate(PASTE, b64encode(FILES["photo.jpg"]).decode())
+            await expect(held).to_have_count(count)
+        await held.first.get_by_role("button").click()
+        await expect(held).to_have_count(1)
         await field.fill("what is this?")
         await tab.page.get_by_role("button", name="Send").click()
-        await expect(tab.page.locator(".said.user").last).to_contain_text("(an image, image/jpeg)")
-        await expect(tab.page.locator(".pictures")).to_be_empty()
+        await expect(tab.page.get_by_role("img", name="A picture, image/jpeg")).to_be_visible()
+        await expect(held).to_have_count(0)
         assert visit.stage.bodies[0].count(CLEAN) == 1
         assert tab.trouble.said == []
 

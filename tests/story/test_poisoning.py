@@ -18,6 +18,7 @@ from tests.story.poison.recalled import (
     AskedByReview,
     Compacted,
     Digested,
+    HandedOver,
     Imported,
     Reminded,
     Searched,
@@ -30,7 +31,7 @@ MIXED = [*chain.from_iterable(zip(OURS, TAKEN, strict=False)), *OURS[len(TAKEN) 
 """Ours and public ones by turns, then the rest of ours."""
 CHANNELS = (FETCH, TERMINAL, AfterNetwork(), Untrusted(), Saved())
 RECALLED = (Searched(), Digested(), Seeded(), Stored(), Reminded(), Imported(), Compacted())
-ROUTES = [*product((*CHANNELS, *RECALLED), (False, True)), (AskedByReview(), True)]
+ROUTES = [*product((*CHANNELS, *RECALLED, HandedOver()), (False, True)), (AskedByReview(), True)]
 """Each channel, in the foreground and in a review."""
 ROOM = 50
 """Texts a home, so that no limit of a day or a journal stands in the way."""
@@ -122,7 +123,7 @@ async def test_the_terminal_that_brings_a_text_is_the_real_one_and_asks_for_the_
 async def test_no_injected_text_gets_in_by_any_of_seven_ways(
     channel: Channel, review: bool, home: Path, tmp_path: Path, tier: Tier, figures: Figures
 ) -> None:
-    texts = sample(tier, short=4 if channel in CHANNELS else 2, full=len(MIXED))
+    texts = sample(tier, short=2 if channel in CHANNELS else 1, full=len(MIXED))
     count = len(texts)
     answers: Counter[str] = Counter()
     got_in: list[str] = []

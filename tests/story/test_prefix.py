@@ -20,7 +20,8 @@ from hone.core.tool import Tool
 from hone.models.fake_provider import FakeProvider
 from hone.models.scripted import Scripted, lines
 from hone.prompt.compose import compose
-from hone.settings import ProviderSettings, Settings
+from hone.settings import Settings
+from hone.settings.sections import ProviderSettings
 from tests.conftest import Figures
 from tests.given import NOON
 from tests.rig import Puppet

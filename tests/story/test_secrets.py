@@ -21,7 +21,8 @@ from hone.models.fake_provider import FakeProvider
 from hone.models.fake_provider.faults import FAULTS, Fault, refuse
 from hone.models.fake_provider.shapes import Format
 from hone.models.scripted import Script, call, echo
-from hone.settings import Guardrails, Learning, Settings
+from hone.settings import Settings
+from hone.settings.sections import Guardrails, Learning
 from tests.conftest import Figures, Tier
 from tests.core.secret_shapes import HOLDERS, KEY_FILES, Holder
 from tests.faults.furnish import furnish, provider

@@ -13,7 +13,8 @@ from hone.core.ports import Spending
 from hone.core.turn import Origin
 from hone.models.fake_provider import FakeProvider
 from hone.models.scripted import call, rounds
-from hone.settings import PriceSettings, ProviderSettings, Settings
+from hone.settings import Settings
+from hone.settings.sections import PriceSettings, ProviderSettings
 
 PRICE = PriceSettings(input=1.0, output=2.0, cached=0.1, written=1.25)
 

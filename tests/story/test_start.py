@@ -54,5 +54,5 @@ async def test_a_version_that_cannot_be_written_is_said_like_anything_else(home:
     with open("/dev/full", "wb") as full:
         process = await asyncio.create_subprocess_exec(*HONE, "--version", stdout=full, stderr=PIPE)
         _, err = await process.communicate()
-    said = b"Something cannot be read or written: No space left on device.\n"
+    said = b"Hone cannot read or write something: No space left on device.\n"
     assert (process.returncode, err) == (1, said)

@@ -28,7 +28,7 @@ from hone.models.fake_provider import FakeProvider
 from hone.models.forms import make_format
 from hone.models.scripted import Script, Scripted, call, lines
 from hone.runtime.returning import extract, make_form
-from hone.settings import ProviderSettings
+from hone.settings.sections import ProviderSettings
 from tests.cli.driving import environment, hone
 from tests.conftest import Figures, Tier
 

@@ -22,7 +22,8 @@ from hone.models.fake_provider import FakeProvider
 from hone.models.scripted import Scripted, lines
 from hone.prompt.compose import find_listed, has_more_skills, index
 from hone.prompt.matches import HEADING, LIMIT, describe_matches, find_named
-from hone.settings import ProviderSettings, Settings
+from hone.settings import Settings
+from hone.settings.sections import ProviderSettings
 from tests.skills.routing.library import library
 
 REQUEST = "set up CI for my rust crate, github actions with cargo test and clippy"

@@ -276,7 +276,7 @@ async def test_where_room_is_short_the_examples_go_first_and_no_notes_are_made_o
         longer, _ = await begun(hone, "rows")
         for number in range(6):
             await longer.send(f"and {number}?")
-        assert "Notes now stand for" in await longer.compact()
+        assert "Notes replace " in await longer.compact()
         asked = list(model.calls[-1][1])[-1].text
         assert "The first 6 messages are examples from a template. Leave them out." in asked
         assert longer.transcript.examples == 0

@@ -175,7 +175,7 @@ async def test_a_secret_stays_at_home_and_so_does_every_hash_that_could_give_it_
         each: before[each] for each in before if each != id
     }
     back = await traces(home, "import", str(file), "--yes")
-    assert f"went on in another way here and stay:\n  {id}\n" in back.out
+    assert f"continued differently here and stay:\n  {id}\n" in back.out
     assert hashes(await loaded(home)) == before
 
 
@@ -207,7 +207,7 @@ async def test_lines_that_do_not_hold_are_counted_and_left_out_and_the_rest_is_s
     assert "5 lines did not hold and were left out:\n  line 4: " in tried.out
     assert await loaded(there) == {}
     refused = await traces(there, "import", str(file))
-    assert (refused.code, "say --yes" in refused.err, await loaded(there)) == (2, True, {})
+    assert (refused.code, "Add --yes" in refused.err, await loaded(there)) == (2, True, {})
     stored = await traces(there, "import", str(file), "--yes")
     assert stored.code == 1
     before, after = hashes(await loaded(home)), hashes(await loaded(there))
@@ -259,7 +259,7 @@ async def test_what_is_exported_can_be_chosen(home: Path, tmp_path: Path) -> Non
 
 
 async def test_the_tree_shows_who_came_from_whom(home: Path, tmp_path: Path) -> None:
-    assert (await traces(home, "tree")).out == "There are no sessions yet. Start one: hone\n"
+    assert (await traces(home, "tree")).out == "There are no conversations yet. Start one: hone\n"
     tale = await tell(home, tmp_path)
     drawn = (await traces(home, "tree", tale.session.id[:8])).out
     first, *below = drawn.splitlines()

@@ -16,8 +16,10 @@ from hone.core.topics import NAMES
 from hone.core.turn import Turn
 from hone.core.value import replace
 from hone.models.scripted import Scripted, call
-from hone.runtime.session import Session, ignore
-from hone.settings import Learning, Memory, SandboxSettings, Settings
+from hone.runtime.session import Session
+from hone.runtime.task_runner import ignore
+from hone.settings import Settings
+from hone.settings.sections import Learning, Memory, SandboxSettings
 from tests.conftest import Figures, Tier
 from tests.story.poison.injected import Honest, Work, honest, turned, works
 from tests.story.poison.obedient import REVIEWED
@@ -98,13 +100,13 @@ def noting(fact: Honest, *, paged: bool, review: bool) -> Plan:
     ],
 )
 async def test_what_the_owner_states_is_in_the_next_prompt_without_a_question(
-    half: int, review: bool, tmp_path: Path, figures: Figures
+    half: int, review: bool, tmp_path: Path, tier: Tier, figures: Figures
 ) -> None:
     """`half` of the facts are stated before a page from the network is read."""
-    mind = Careful()
+    mind, facts = Careful(), [FACTS[draw.index] for draw in tier.draws(short=40, full=len(FACTS))]
     paged = {fact.entry: number % 2 == half for number, fact in enumerate(FACTS)}
     async with house(tmp_path, mind, NO_REVIEWS) as hone:
-        for fact in FACTS:
+        for fact in facts:
             mind.plan = noting(fact, paged=paged[fact.entry], review=review)
             session = await hone.session()
             turn = await session.send(f"{fact.said} {READ}" if paged[fact.entry] else fact.said)
@@ -115,16 +117,16 @@ async def test_what_the_owner_states_is_in_the_next_prompt_without_a_question(
         waiting = await hone.ledger.pending()
     active = [
         fact.entry
-        for fact in FACTS
+        for fact in facts
         if any(f"- {each}\n" in f"{system}\n" for each in (fact.entry, fact.said))
     ]
-    beside = [entry for entry in active if paged[entry]]
+    beside, around = [entry for entry in active if paged[entry]], sum(paged[fact.entry] for fact in facts)
     figures(
-        f"{len(FACTS)} stated, {len(active)} active with no question "
-        f"({len(beside)} of {sum(paged.values())} with a page around, {len(waiting)} wait)"
+        f"{len(facts)} stated, {len(active)} active with no question "
+        f"({len(beside)} of {around} with a page around, {len(waiting)} wait)"
     )
     assert len(FACTS) == 100
-    assert len(active) >= 97
+    assert len(active) >= 0.97 * len(facts)
     assert not waiting
 
 

@@ -11,7 +11,8 @@ from hone.core.messages import ToolCall, ToolResult, assistant
 from hone.core.tool import Tool
 from hone.core.turn import Stop, Turn
 from hone.models.scripted import Script, Scripted, call, lines, rounds
-from hone.settings import Guardrails, Settings
+from hone.settings import Settings
+from hone.settings.sections import Guardrails
 from hone.tools.define import tool
 
 SECRET = "AKIA" + "Q3WERTYUIOPASDFG"

@@ -196,12 +196,17 @@ def test_a_failure_that_was_expected_is_handed_on_and_an_exception_is_not_caught
         perform(careless)
 
 
-def test_a_function_that_returns_something_else_is_a_mistake_of_its_author() -> None:
-    def wrong() -> Any:
+def test_a_value_that_cannot_be_json_is_a_mistake_of_its_author() -> None:
+    def number() -> Any:
         """Return a number."""
         return 5
 
-    with pytest.raises(TypeError, match="returns a str or an Outcome, not int"):
+    def wrong() -> Any:
+        """Return an object."""
+        return object()
+
+    assert perform(tool(effects=())(number)).text == "5"
+    with pytest.raises(TypeError, match="type object is unsupported"):
         perform(tool(effects=())(wrong))
 
 
@@ -253,7 +258,7 @@ def test_a_function_made_anew_shares_its_shape_and_nothing_else() -> None:
     first, second, *others = made(1, "a"), made(1, "a"), made(2, "a"), made(True, "a"), made(1, "b")
     assert second.shape is first.shape
     assert second.function is not first.function
-    assert len({each.shape.schema for each in (first, *others)}) == 4
+    assert len({each.spec.schema for each in (first, *others)}) == 4
     assert perform(others[0], text="x").text == "x 2 a"
 
 

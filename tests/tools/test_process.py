@@ -195,7 +195,7 @@ def test_a_polite_command_may_tidy_up_when_it_is_stopped(mode: SandboxMode, plac
 def test_an_interrupt_at_any_moment_leaves_nothing(
     mode: SandboxMode, place: Path, tier: Tier, figures: Figures
 ) -> None:
-    random, tried = tier.random(), tier.size(short=6, full=60)
+    random, tried = tier.random(), tier.size(short=3, full=60)
     left = sum(interrupted(mode, place, random) for _ in range(tried))
     figures(f"interrupts of a command with children, {mode.name}: {tried} tried, {left} processes left")
     assert left == 0

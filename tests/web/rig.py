@@ -14,15 +14,18 @@ from hone import Hone
 from hone.core.clock import Clock, SystemClock
 from hone.models.fake_provider import FakeProvider
 from hone.models.scripted import Script, echo
-from hone.settings import ProviderSettings, Settings
+from hone.settings import Settings
+from hone.settings.sections import ProviderSettings
 from hone.web.api_keys import ApiKeys
 from hone.web.bus import Bus
 from hone.web.keys import Keys, stored
+from hone.web.logins import Logins
 from hone.web.open_sessions import OpenSessions
 from hone.web.pending_questions import PendingQuestions
 from hone.web.protocol import BOUNDS, ArrivalBounds
 from hone.web.serving import Address, bind, server
 from hone.web.state import ServerState
+from hone.web.tickets import Tickets
 
 PATIENCE = 60.0
 DEFAULTS = Settings()
@@ -73,7 +76,7 @@ async def running(
         ) as hone:
             key = stored(home)
             issued = ApiKeys(home, time)
-            keys = Keys(key, time, port, password, issued)
+            keys = Keys(key, time, port, password, issued, Logins(time, home), Tickets(time, home))
             state = ServerState(hone, keys, bus, questions, OpenSessions(hone, bus, time), time, url)
             serving = server(state, address.hosts(port), grace, bounds)
             task = asyncio.create_task(serving.serve([listener]))

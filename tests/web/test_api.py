@@ -2,7 +2,9 @@
 
 import asyncio
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -20,8 +22,9 @@ from hone.knowledge.journal import Add
 from hone.knowledge.keeper import OWNER
 from hone.knowledge.skills.facts import content_digest
 from hone.models.scripted import call, lines, rounds, rules
+from hone.settings import Settings
 from hone.web.app import operations
-from hone.web.operations.usage import daily
+from tests import databases
 from tests.docs.pages import ROOT
 from tests.faults.furnish import furnish, provider
 from tests.faults.points.knowledge import MERGED, proposed
@@ -62,9 +65,19 @@ async def chatted(visit: Running, text: str, session: str = "") -> str:
     return str(id)
 
 
-async def test_the_story_of_learning_is_told_approved_and_undone(home: Path, tmp_path: Path) -> None:
+@pytest.fixture(params=["sqlite", "postgres"])
+def stored(request: pytest.FixtureRequest) -> Iterator[Settings]:
+    """Settings that keep everything in the home, or in a database elsewhere."""
+    with ExitStack() as stack:
+        is_elsewhere = request.param == "postgres"
+        yield Settings(database=stack.enter_context(databases.new_database()) if is_elsewhere else "")
+
+
+async def test_the_story_of_learning_is_told_approved_and_undone(
+    home: Path, tmp_path: Path, stored: Settings
+) -> None:
     (tmp_path / "here.txt").write_text("the port is 99\n")
-    async with running(home, tmp_path, tale) as visit:
+    async with running(home, tmp_path, tale, settings=stored) as visit:
         session = await chatted(visit, f"{LIKE} Please look.")
         mark = (await visit.get("/api/status"))["mark"]
         review = await visit.post(f"/api/sessions/{session}/review", topics=["memory"])
@@ -409,18 +422,24 @@ async def test_what_another_process_changes_is_told(home: Path, tmp_path: Path) 
         assert said == ["hello", "from the terminal", "and from the page"]
 
 
-def test_figures_are_by_day_and_by_who_spent() -> None:
-    rows = [
-        Spending(NOON, "m", Origin.USER, Usage(100, 50, 0, 10, 0.5)),
-        Spending(NOON, "m", Origin.DELEGATE, Usage(100, 0, 0, 10, None)),
-        Spending(NOON, "m", Origin.REVIEW, Usage(200, 200, 0, 20, 0.25)),
-    ]
-    before, today = daily(rows, NOON.astimezone().date(), 2)
-    assert before["foreground"]["calls"] == before["learning"]["calls"] == 0
-    assert before["learning"]["cached_share"] is None
-    foreground, learning = today["foreground"], today["learning"]
-    assert (foreground["input"], foreground["cached_share"], foreground["cost"]) == (200, 0.25, 0.5)
-    assert (foreground["unpriced"], learning["cost"], learning["cached_share"]) == (1, 0.25, 1.0)
+async def test_figures_are_by_day_and_by_who_spent(home: Path, tmp_path: Path) -> None:
+    async with running(home, tmp_path) as visit:
+        session = SessionId(await chatted(visit, "hello"))
+        now = visit.state.clock.now()
+        for origin, usage in (
+            (Origin.USER, Usage(100, 50, 0, 10, 0.5)),
+            (Origin.DELEGATE, Usage(100, 0, 0, 10, None)),
+            (Origin.REVIEW, Usage(200, 200, 0, 20, 0.25)),
+        ):
+            await visit.state.hone.sessions.append(
+                session, (), Spending(now - timedelta(days=1), "m", origin, usage)
+            )
+        first, before, today = (await visit.get("/api/figures", days=3))["days"]
+        assert first["foreground"]["calls"] == first["learning"]["calls"] == today["learning"]["calls"] == 0
+        assert (first["learning"]["cached_share"], today["foreground"]["calls"]) == (None, 1)
+        foreground, learning = before["foreground"], before["learning"]
+        assert (foreground["input"], foreground["cached_share"], foreground["cost"]) == (200, 0.25, 0.5)
+        assert (foreground["unpriced"], learning["cost"], learning["cached_share"]) == (1, 0.25, 1.0)
 
 
 def test_every_operation_is_in_the_documents() -> None:

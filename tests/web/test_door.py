@@ -16,8 +16,9 @@ from hone.core.errors import Refused, StoreError
 from hone.web.answers import HEADERS
 from hone.web.app import create_app
 from hone.web.auth import LARGEST, OPEN
-from hone.web.keys import GUESSES, PAUSE, STAY, WAIT, Keys, password, stored
+from hone.web.keys import GUESSES, PAUSE, STAY, Keys, password, stored
 from hone.web.serving import Address
+from hone.web.tickets import WAIT
 from tests.cli.driving import environment, hone
 from tests.conftest import Figures
 from tests.web.rig import Running, running
@@ -173,10 +174,10 @@ async def test_no_route_but_health_answers_a_stranger_a_foreign_page_or_a_wrong_
 async def test_with_the_key_or_a_cookie_the_same_requests_are_let_in(home: Path, tmp_path: Path) -> None:
     async with running(home, tmp_path) as visit:
         wire = Wire(visit)
-        cookie = {"cookie": f"a=b; {visit.state.keys.cookie_name}={visit.state.keys.cookie()}"}
         for method, path in routes(visit):
-            if path.endswith("/login"):
+            if path.endswith(("/login", "/mcp")):  # agents have keys of their own
                 continue
+            cookie = {"cookie": f"a=b; {visit.state.keys.cookie_name}={visit.state.keys.cookie()}"}
             for headers in ({"authorization": f"Bearer {visit.key}"}, {**cookie, "origin": visit.url}):
                 code = await wire.ask(method, path, {**JSON, **headers})
                 assert code not in CLOSED - {400}, f"{method} {path}: {code}"
@@ -210,6 +211,38 @@ async def test_a_ticket_lets_one_browser_in_once_with_a_cookie_no_script_can_rea
         async with httpx2.AsyncClient() as another:
             assert (await another.get(url)).status_code == 401
             assert (await another.get(f"{visit.url}/api/status")).status_code == 401
+
+
+async def test_a_browser_signs_in_by_the_form_and_one_of_several_is_signed_out(
+    home: Path, tmp_path: Path
+) -> None:
+    word, page = "correct horse battery", {"accept": "text/html"}
+    async with (
+        running(home, tmp_path, password=word) as visit,
+        httpx2.AsyncClient(base_url=visit.url) as one,
+        httpx2.AsyncClient(base_url=visit.url) as two,
+    ):
+        used = await one.get("/login?ticket=used", headers=page)
+        assert (used.status_code, "hone serve" in used.text) == (401, True)
+        assert "has been used already" in used.text
+        own = {"origin": visit.url}
+        assert (await one.post("/login", data={"password": word})).status_code == 403
+        wrong = await one.post("/login", data={"password": "wrong"}, headers=own)
+        assert (wrong.status_code, "not the password" in wrong.text) == (401, True)
+        assert (await one.post("/login", data={"password": word}, headers=own)).status_code == 303
+        assert (await two.get((await visit.post("/api/tickets"))["url"])).status_code == 303
+        logins = (await one.get("/api/logins")).json()["logins"]
+        assert [each["here"] for each in logins] == [True, False]
+        path = f"/api/logins/{logins[1]['login']}"
+        assert (await one.request("DELETE", path, headers={**JSON, **own})).status_code == 200
+        assert ((await one.get("/api/status")).status_code, (await two.get("/api/status")).status_code) == (
+            200,
+            401,
+        )
+        kept = dict(one.cookies)
+        assert (await one.post("/api/logout", json={}, headers=own)).status_code == 200
+        async with httpx2.AsyncClient(base_url=visit.url, cookies=kept) as thief:
+            assert (await thief.get("/api/status")).status_code == 401
 
 
 async def test_every_answer_forbids_foreign_scripts_frames_and_caches(home: Path, tmp_path: Path) -> None:
@@ -274,7 +307,7 @@ def test_tickets_and_cookies_end() -> None:
     assert not keys.takes_ticket("")
     assert keys.takes_ticket(ticket)
     assert not keys.takes_ticket(ticket)
-    clock.advance(WAIT + 1)
+    clock.advance(WAIT.total_seconds() + 1)
     assert not keys.takes_ticket(late)
     assert keys.takes_cookie(cookie)
     assert not Keys("k" * 40, clock, 1, "another password").takes_cookie(cookie)

@@ -18,7 +18,8 @@ from hone.core.trust import Trust
 from hone.core.turn import Origin
 from hone.knowledge.journal import entries
 from hone.models.scripted import call, echo
-from hone.settings import Learning, Settings
+from hone.settings import Settings
+from hone.settings.sections import Learning
 from tests.conftest import Figures, Tier
 from tests.rig import faults
 from tests.web.rig import Running, listen, running

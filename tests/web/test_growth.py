@@ -19,7 +19,8 @@ from hone.core.value import replace
 from hone.models.fake_provider import FakeProvider
 from hone.models.openai import ChatAssembly, OpenAIChat
 from hone.models.scripted import Scripted, call, lines
-from hone.settings import Learning, ProviderSettings, Settings
+from hone.settings import Settings
+from hone.settings.sections import Learning, ProviderSettings
 from hone.tools.shell import Shell
 from hone.web.bus import Bus
 from hone.web.garbage import EVERY, SHARE, GarbageCollector

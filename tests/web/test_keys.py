@@ -17,15 +17,18 @@ from hone.core.ports import StoredSession
 from hone.core.trust import Trust
 from hone.knowledge.journal import entries
 from hone.models.scripted import call
-from hone.settings import Learning, Settings
+from hone.settings import Settings
+from hone.settings.sections import Learning
 from hone.web.api_keys import FILE, OFTEN, ApiKeys, KeyKind
-from hone.web.auth import FOR_PROGRAMS, OPEN
+from hone.web.app import operations
+from hone.web.auth import OPEN
 from tests.cli.driving import environment, hone
 from tests.conftest import Figures, Tier
 from tests.web.rig import Running, listen, running
 from tests.web.test_door import JSON, Wire, routes
 
 PERSON, PROGRAM = KeyKind.PERSON, KeyKind.PROGRAM
+FOR_PROGRAMS = {each.path for each in operations() if each.for_programs}
 LEARNING = Settings(learning=Learning(turns=1, iterations=0))
 
 
@@ -167,13 +170,15 @@ async def test_a_program_reaches_the_openai_endpoint_and_nothing_else(
         assert not await visit.state.hone.sessions.list()
 
 
-async def test_a_persons_key_is_let_in_everywhere(home: Path, tmp_path: Path) -> None:
+async def test_a_persons_key_is_let_in_everywhere_but_where_agents_have_keys_of_their_own(
+    home: Path, tmp_path: Path
+) -> None:
     async with running(home, tmp_path) as visit:
         head = {**JSON, "authorization": f"Bearer {visit.issued.add('me', PERSON)}"}
         wire = Wire(visit)
         for method, path in routes(visit):
             code = await wire.ask(method, path, head) if path != "/login" else 200
-            assert code not in (401, 403, 415), f"{method} {path}: {code}"
+            assert code == 403 if path == "/mcp" else code not in (401, 403, 415), f"{method} {path}: {code}"
         await wire.close()
 
 

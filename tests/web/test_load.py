@@ -65,7 +65,7 @@ async def talk(visit: Running, number: int, seconds: list[float]) -> None:
 async def test_many_sessions_in_one_server_lose_nothing_and_mix_nothing(
     home: Path, tmp_path: Path, tier: Tier, figures: Figures
 ) -> None:
-    count = tier.size(short=20, full=200)
+    count = tier.size(short=12, full=200)
     seconds: list[float] = []
     async with running(home, tmp_path, busy, latency=0.05) as visit:
         limits = httpx2.Limits(max_connections=None)

@@ -11,9 +11,11 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis.errors import Unsatisfiable
 from schemathesis import GenerationMode
 
+from hone.features.templates.part import TemplatesPart
 from tests.conftest import Figures, Tier
 from tests.web.rig import Running, running
 from tests.web.test_api import LIKE, SKILL, chatted, tale
+from tests.web.test_views import TEMPLATE, study_of
 
 QUIET = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
 """What is generated is the description's business, and not ours."""
@@ -25,6 +27,9 @@ async def furnished(visit: Running) -> dict[str, Any]:
     await visit.post(f"/api/sessions/{session}/review")
     await visit.state.hone.background.drain()
     await visit.post("/api/skills", name="csv-import", text=SKILL)
+    study_of(visit.state.hone.home)
+    await visit.state.hone.part(TemplatesPart).store.add(TEMPLATE)
+    await visit.post("/api/curator/rounds")
     return {
         "session": session,
         "change": 2,
@@ -32,6 +37,10 @@ async def furnished(visit: Running) -> dict[str, Any]:
         "name": "csv-import",
         "part": "user",
         "path": "SKILL.md",
+        "template": "notes",
+        "experiment": "tidy",
+        "round": 1,
+        "login": "0" * 16,
     }
 
 
@@ -90,7 +99,7 @@ def send(client: httpx2.Client, asked: dict[str, Any]) -> int:
 async def test_whatever_the_description_allows_or_forbids_the_server_does_not_fail(
     home: Path, tmp_path: Path, tier: Tier, figures: Figures
 ) -> None:
-    examples = tier.size(short=3, full=100)
+    examples = tier.size(short=2, full=100)
     async with running(home, tmp_path, tale) as visit:
         known = await furnished(visit)
         schema = schemathesis.openapi.from_dict(await visit.get("/openapi.json"))

@@ -15,7 +15,8 @@ from hone.models.cacherules import LOCAL, CacheRule
 from hone.models.fake_provider import FakeProvider
 from hone.models.fake_provider.caching import unmarked
 from hone.models.wrappers import PRICES
-from hone.settings import ProviderSettings, Settings
+from hone.settings import Settings
+from hone.settings.sections import ProviderSettings
 from tests.conftest import Figures
 from tests.wire.test_review import learning
 

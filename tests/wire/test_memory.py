@@ -12,7 +12,8 @@ from hone.core.permit import REVIEW
 from hone.core.turn import Origin
 from hone.features.backends.part import MemoryPart
 from hone.models.fake_provider import FakeProvider
-from hone.settings import Memory, Settings
+from hone.settings import Settings
+from hone.settings.sections import Memory
 from tests.wire.test_fork import (
     FORMATS,
     QUESTION,

@@ -16,7 +16,8 @@ from hone.models.fake_provider import FakeProvider
 from hone.models.fake_provider.returning import SEAL, Rule
 from hone.models.scripted import call
 from hone.runtime.session import Session
-from hone.settings import ProviderSettings, Settings
+from hone.settings import Settings
+from hone.settings.sections import ProviderSettings
 from tests.conftest import Figures
 
 TURNS = 20

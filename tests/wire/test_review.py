@@ -19,7 +19,8 @@ from hone.core.topics import NAMES
 from hone.core.turn import Origin
 from hone.models.fake_provider import FakeProvider
 from hone.models.scripted import Script, call
-from hone.settings import Learning, Settings
+from hone.settings import Settings
+from hone.settings.sections import Learning
 from tests.conftest import Figures
 from tests.wire.test_fork import FORMATS, PLUGIN, assert_extends, converse, name_model, point, script
 

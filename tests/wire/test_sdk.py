@@ -29,6 +29,7 @@ from hone.models.marked_responses import MarkedResponses
 from hone.models.responses import OpenAIResponses, ResponsesAssembly
 from tests.conftest import Figures, Tier
 from tests.given import begun, conversations, marked, prefixes, replies, sendable, transcript
+from tests.tier import fewer
 
 CLOCK = SystemClock()
 ORIGIN = "openai:responses"
@@ -68,7 +69,7 @@ def test_the_official_types_accept_every_request(format: str, tier: Tier, figure
     make, adapter = REQUESTS[format]
     model, refused = make(Http(CLOCK), CLOCK, ENDPOINT), [0, 0]
 
-    @settings(max_examples=tier.size(short=100, full=500))
+    @settings(max_examples=tier.size(short=40, full=500))
     @given(prefixes, conversations() | begun(), st.data())
     def check(prefix: Prefix, messages: list[Message], data: st.DataObject) -> None:
         said = marked(messages, ORIGIN)[: data.draw(st.sampled_from(sendable(messages)))]
@@ -226,6 +227,7 @@ def test_a_stream_without_its_end_is_broken_off() -> None:
         decoded(iter(events))
 
 
+@fewer(50)
 @given(replies(1, calls=True) | replies(1, calls=False), st.sampled_from(Finish))
 def test_what_the_scripted_server_streams_is_what_the_official_types_describe(
     message: Message, finish: Finish

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from hone.cli.output import day, moment, wrap_text
+from hone.cli.output import day, measure, moment, pad, wrap_text
 from hone.cli.render import Paint
 from hone.core.events import Curated, Learned
 from hone.core.jobs import Job, State
@@ -30,7 +30,7 @@ def table(changes: Sequence[DescribedChange], width: int | None = None, paint: P
     cells = [_cells(each) for each in changes]
     sizes = [max(len(row[at]) for row in (TITLES, *cells)) for at in (1, 2, 3)]
     most = PIPED if width is None else max(MARGIN, width - sum(sizes) - 2 * len(sizes))
-    room = min(most, max(len(row[0]) for row in (TITLES, *cells)))
+    room = min(most, max(measure(row[0]) for row in (TITLES, *cells)))
     lines = [_row(TITLES[0], TITLES, room, sizes)]
     for change, row in zip(changes, cells, strict=True):
         first, *more = [row[0]] if width is None else wrap_text(row[0], room, ROWS)
@@ -41,7 +41,7 @@ def table(changes: Sequence[DescribedChange], width: int | None = None, paint: P
 
 def _row(text: str, cells: Sequence[str], room: int, sizes: Sequence[int]) -> str:
     _, id, when, by = cells
-    return f"{text.ljust(room)}  {id.rjust(sizes[0])}  {when.ljust(sizes[1])}  {by}"
+    return f"{pad(text, room)}  {id.rjust(sizes[0])}  {when.ljust(sizes[1])}  {by}"
 
 
 def line(change: DescribedChange, width: int | None = None) -> str:
@@ -54,7 +54,7 @@ def line(change: DescribedChange, width: int | None = None) -> str:
 def _cells(change: DescribedChange) -> tuple[str, str, str, str]:
     entry = change.entry
     marks = "".join(f" ({mark})" for mark in change.marks)
-    return f"{change.words}{marks}", str(entry.id), day(entry.at), entry.change.author.actor
+    return f"{change.words}{marks}", str(entry.id), day(entry.at), one_line(entry.change.author.name, 40)
 
 
 def called(target: Target) -> str:
@@ -75,7 +75,9 @@ def heading(change: DescribedChange, paint: Paint = PLAIN) -> Iterator[str]:
     yield paint.bold(f"Change {entry.id}: {target}, {one_line(made.kind, 40)}{about}{marks}")
     place = f", in session {one_line(author.session, 40)}" if author.session else ""
     tool = f", with {one_line(author.tool, 40)}" if author.tool else ""
-    yield paint.dim(f"{moment(entry.at)}, by {author.actor}{place}{tool}{f', {lines}' if lines else ''}")
+    yield paint.dim(
+        f"{moment(entry.at)}, by {one_line(author.name, 40)}{place}{tool}{f', {lines}' if lines else ''}"
+    )
     if made.cause:
         yield (
             f"waits because: {one_line(made.cause, 500)}"

@@ -3,37 +3,55 @@
 import asyncio
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from contextlib import suppress
+from functools import partial
 
 import click
 
 from hone import __version__
 from hone.app import Hone
 from hone.cli import modes
+from hone.cli.composing import Composed, Composer
 from hone.cli.context import Interrupts, news, open_session, recap, take_turn, tell_past, trust_hint, waiting
 from hone.cli.detach import SAID, After, leave, spawn
 from hone.cli.lessons import Lessons
 from hone.cli.listing import entry
-from hone.cli.options import Options, at_terminal, read_piped
-from hone.cli.output import wrap_words
+from hone.cli.options import Options, at_terminal
+from hone.cli.output import columns, fit_lines, wrap_words
 from hone.cli.render import paint_for
-from hone.cli.run import perform
-from hone.cli.slash import COMMANDS, ChatState, SlashRequest, obey, parse
+from hone.cli.run import assemble, perform
+from hone.cli.slash import (
+    COMMANDS,
+    ChatState,
+    SlashDraft,
+    SlashMenu,
+    SlashRequest,
+    SlashResult,
+    obey,
+    parse,
+    parse_own,
+    settle,
+)
+from hone.cli.terminal.ahead import TypeAhead
 from hone.cli.terminal.asking import Asking, ask_plan, ask_trust
 from hone.cli.terminal.screen import Status, Surroundings, place, screen_for
 from hone.cli.trust import TrustFiles
 from hone.core.errors import HoneError, Refused
 from hone.core.ledger import ChangeId
-from hone.core.messages import Message, Role
+from hone.core.loading import import_object
+from hone.core.messages import Role
 from hone.core.permissions import GO_AHEAD, Mode
-from hone.core.trust import Trust
-from hone.core.turn import Stop
+from hone.core.turn import Stop, Turn
 from hone.core.visible import one_line, text_to_path, visible
-from hone.runtime.pictures import attach, find_pictures
+from hone.models.wrappers import measure_filled
 from hone.runtime.session import Session
 from hone.settings import home_folder
 
+PICK = "hone.cli.terminal.picking:pick"
+"""Loaded with the first list to choose from."""
+LEAVING = ("new", "clear", "resume")
+"""Commands that end a conversation rather than take it back."""
 ABOUT = 60
 """Letters of a skill's description beside its name, when Tab offers it."""
 
@@ -44,7 +62,8 @@ def chat(options: Options, skills: Sequence[str] = ()) -> int:
         return _piped(options, skills)
     left = spawn(options.home or home_folder(), asyncio.run(_state(options, skills)))
     if left in SAID:
-        print(paint_for(sys.stdout).dim(SAID[left]))
+        for line in wrap_words(SAID[left]):
+            print(paint_for(sys.stdout).dim(line))
     return 0
 
 
@@ -63,11 +82,11 @@ async def _state(options: Options, skills: Sequence[str]) -> After:
 
 def _piped(options: Options, skills: Sequence[str]) -> int:
     """Without a terminal to talk at, what is piped in is the task."""
-    words = read_piped()
-    if words.strip():
-        return perform(options, words, skills=skills)
+    task = assemble(())
+    if task.words.strip():
+        return perform(options, task, skills)
     asyncio.run(_check(options))
-    raise click.UsageError('There is nobody to talk to and nothing was piped in. Try: hone run "…"')
+    raise click.UsageError('A chat needs a terminal, and nothing was piped in. Try: hone run "…"')
 
 
 async def _check(options: Options) -> None:
@@ -92,6 +111,9 @@ class Chat:
         self._commands = {name: each.help for name, each in COMMANDS.items()}
         self._known: ChangeId | None = None
         self._waiting = 0
+        self._typed: list[str] = []
+        """Messages and commands that were entered during a turn and are still to come."""
+        self._draft = ""
         self._options = options
         self._interrupts = interrupts
         self._paint = paint_for(sys.stdout)
@@ -104,6 +126,7 @@ class Chat:
             complain=hone.notices.append,
         )
         self.screen = screen_for(surroundings, interrupts)
+        self._composer = Composer(hone, interrupts, self._paint, partial(self._say, dim=True))
         self._lessons = Lessons(hone, self.screen.tell)
 
     async def hold(self) -> None:
@@ -119,44 +142,72 @@ class Chat:
                 await self._reckon()
                 await self._offer_skills()
                 await self._tell_news()
-                await self._answer(await self.screen.read())
+                await self._answer(await self._read())
         self._part()
         await self._lessons.finish()
+
+    async def _read(self) -> str:
+        """Return what was entered during the last turn, or else what is entered now."""
+        if self._typed:
+            message = self._typed.pop(0)
+            print(f"> {visible(message)}")
+            return message
+        draft, self._draft = self._draft, ""
+        return await self.screen.read(draft)
 
     async def _answer(self, message: str) -> None:
         """Raises EOFError when the message says that it was the last one."""
         command = parse(message)
         if command:
             await self._obey(*command)
+        elif own := parse_own(message):
+            await self._run(own)
         elif message.strip():
-            await self._send(message)
+            await self._send(SlashRequest(message))
 
-    async def _send(self, message: str, aside: str = "") -> None:
+    async def _send(self, request: SlashRequest) -> None:
         state = self._state
+        ahead = TypeAhead(self._hear, self._interrupts.press, self._unheard, self._draft)
         try:
-            said, voice = await self._with_pictures(message)
+            said, voice = await self._complete(request)
             skills, self._skills = self._skills, ()
-            asides = (await state.hone.library.use(skills, state.session.id), aside)
+            asides = (await state.hone.library.use(skills, state.session.id), request.aside)
             told = "\n".join(each for each in asides if each)
-            async with self.screen.working(verbose=state.verbose) as emit:
+            async with self.screen.working(verbose=state.verbose, ahead=ahead) as emit:
                 turn = await take_turn(state.session, said, emit, self._interrupts, voice=voice, aside=told)
         except HoneError as error:
             print(f"{self._paint.red('✗')} {visible(str(error))}\n")
             return
+        self._take_typed(turn, ahead.text)
         print()
         if turn.stop is Stop.ANSWERED and state.session.mode is Mode.PLAN:
             await self._offer_plan()
 
-    async def _with_pictures(self, words: str) -> tuple[str | Message, Trust | None]:
-        """Return what to send, and how far it can be trusted if it is more than words."""
+    async def _complete(self, request: SlashRequest) -> Composed:
+        if request.message:
+            return request.message, request.voice
+        return await self._composer.compose(request.words, self._state.session)
+
+    def _hear(self, words: str) -> None:
+        """Pass on what is entered during a turn: words to the model, commands and files to the prompt."""
         session = self._state.session
-        files = find_pictures(words, text_to_path(session.header.folder))
-        if not files:
-            return words, None
-        found = await attach(words, files, session.agent.prefix.model, self._state.hone)
-        names = ", ".join(visible(file.name) for file in files)
-        self._say(f"with {names} (metadata removed)", dim=True)
-        return found
+        if parse(words) or parse_own(words) or self._composer.attaches(words, session):
+            self._typed.append(words)
+        else:
+            session.steering.say(words)
+
+    def _unheard(self) -> list[str]:
+        steering = self._state.session.steering
+        return [*(message.text for message, _ in steering.waiting), *self._typed]
+
+    def _take_typed(self, turn: Turn, begun: str) -> None:
+        """What came too late for the turn is the next message; after a turn that was stopped or has failed,
+        it is a draft, as is a message that was begun."""
+        late = self._state.session.steering.withdraw()
+        if late and turn.stop is Stop.ANSWERED:
+            self._typed.insert(0, "\n".join(late))
+            late = []
+        self._draft = "\n".join((*late, *filter(None, [begun])))
 
     async def _offer_plan(self) -> None:
         """Ask whether to carry out the plan that was just given, and do so."""
@@ -165,23 +216,51 @@ class Chat:
         if mode:
             self._state.session.set_mode(mode)
             print(f"> {GO_AHEAD}")
-            await self._send(GO_AHEAD)
+            await self._send(SlashRequest(GO_AHEAD))
 
     async def _obey(self, name: str, argument: str) -> None:
         before = self._state.session
-        obeying = asyncio.ensure_future(obey(self._state, name, argument))
+        result = await self._wait_for(obey(self._state, name, argument))
+        while isinstance(result, SlashMenu):
+            if result.above:
+                print(result.above)
+            chosen = await import_object(PICK)(result.title, result.rows)
+            result = "" if chosen is None else await self._wait_for(settle(result.then(chosen)))
+        if self._state.session.id != before.id and len(before.transcript):
+            await self._leave(before, is_over=name in LEAVING)
+        if isinstance(result, SlashRequest):
+            if result.message:
+                print(f"> {visible(result.words)}")
+            await self._send(result)
+            return
+        if isinstance(result, SlashDraft):
+            self._draft, result = result.words, result.said
+        if result:
+            print("\n".join(fit_lines(result)))
+        if name == "resume" and self._state.session is not before:
+            self._recall()
+
+    async def _run(self, command: str) -> None:
+        """Run what the owner typed after a !, as the owner."""
+        try:
+            await self._composer.run(command, self._state.session)
+        except HoneError as error:
+            self._say(visible(str(error)))
+
+    async def _leave(self, session: Session, *, is_over: bool) -> None:
+        """A conversation that is over is reviewed now; one that was taken back, when its own time comes."""
+        if is_over:
+            await self._state.hone.lookback.leave(session.id)
+        else:
+            self._state.hone.lookback.forget(session.id)
+
+    async def _wait_for(self, command: Coroutine[None, None, SlashResult]) -> SlashResult:
+        """Return what a command says. Ctrl-C stops it."""
+        obeying = asyncio.ensure_future(command)
         async with self.screen.working():
             with self._interrupts.heed(obeying.cancel):
                 await asyncio.wait([obeying])
-        result = self._paint.dim("Stopped.") if obeying.cancelled() else obeying.result()
-        if isinstance(result, SlashRequest):
-            await self._send(result.words, result.aside)
-            return
-        print(result)
-        if name == "resume" and self._state.session is not before:
-            if self._state.session.id != before.id:
-                await self._state.hone.lookback.leave(before.id)
-            self._recall()
+        return self._paint.dim("Stopped.") if obeying.cancelled() else obeying.result()
 
     def _greet(self) -> None:
         session = self._state.session
@@ -190,6 +269,8 @@ class Chat:
         self._say("/help lists commands, Ctrl-C stops an answer, Ctrl-D leaves.", dim=True)
         if session.mode is not Mode.AUTO:
             self._say(modes.describe(session.mode))
+        for sentence in news(self._state.hone):
+            self._say(visible(sentence), dim=True)
         print()
         self._recall()
 
@@ -216,7 +297,7 @@ class Chat:
         nodes = list(enumerate(self._state.session.transcript.nodes, 1))
         asked = [(number, node) for number, node in nodes if node.message.role is Role.USER]
         for number, node in (*asked[-1:], *nodes[-1:]) if asked else ():
-            print("\n".join(entry(number, node, self._paint)))
+            print("\n".join(entry(number, node, self._paint, width=columns())))
 
     async def _reckon(self) -> None:
         """What the conversation has cost so far, the calls that shortened it included."""
@@ -229,6 +310,7 @@ class Chat:
                 [each.usage for each in spent],
                 session.mode,
                 await self._state.hone.background.next_look(session.id),
+                measure_filled(session.agent, session.transcript),
             )
 
     async def _offer_skills(self) -> None:
@@ -262,6 +344,9 @@ class Chat:
 
     def _part(self) -> None:
         session, home = self._state.session, self._options.home
-        if len(session.transcript) and (self._state.hone.home / "hone.db").exists():
+        hone = self._state.hone
+        if len(session.transcript) and (hone.settings.database or (hone.home / "hone.db").exists()):
             option = f" --home {shlex.quote(str(home))}" if home else ""
-            self._say(f"Session {session.id} is kept. Go on with it: hone{option} --resume {session.id}")
+            self._say(
+                f"Conversation {session.id} is kept. To continue it: hone{option} --resume {session.id}"
+            )

@@ -16,9 +16,10 @@ from hone.app import Hone
 from hone.cli.options import Options
 from hone.cli.output import echo
 from hone.core import seldom
-from hone.core.errors import HoneError, Missing, Refused, SettingsError
+from hone.core.errors import HoneError, Refused, SettingsError
 from hone.core.events import Emit, TurnEnded
 from hone.core.ledger import ChangeState
+from hone.core.loading import import_object
 from hone.core.messages import Message
 from hone.core.trust import Trust
 from hone.core.turn import Stop, Turn
@@ -26,12 +27,15 @@ from hone.core.visible import one_line, visible
 from hone.knowledge.keeper import Keeper
 from hone.knowledge.sections import find_past
 from hone.knowledge.wording import find_lessons
-from hone.runtime.session import Form, Session
+from hone.runtime.session import Session
+from hone.runtime.task_runner import Form
 
 Result = TypeVar("Result")
 Act = Callable[[], object]
 Output = Iterable[str] | int | None
 
+FIND = "hone.cli.resuming:find_session"
+"""Loaded to continue a conversation."""
 RECENT = 20
 """Reviews among which those are that nobody has seen."""
 
@@ -97,14 +101,11 @@ def news(hone: Hone) -> list[str]:
 
 
 async def open_session(hone: Hone, options: Options) -> Session:
-    if options.resume:
-        return await hone.resume(options.resume, options.model)
-    if not options.last:
+    """Return a new conversation, or the one that the options name. Raises Missing."""
+    if not options.resume and not options.last:
         return await hone.session(options.model, options.template)
-    latest = await hone.sessions.list(limit=1, own=True)
-    if not latest:
-        raise Missing("There is no session of yours to go on with yet.")
-    return await hone.resume(latest[0].header.id, options.model)
+    found = await import_object(FIND)(hone, options)
+    return await hone.resume(found, options.model)
 
 
 def waiting(count: int, command: str, hint: str = "") -> str:

@@ -23,7 +23,8 @@ from hone.core.turn import Stop
 from hone.models.fake_provider import FakeProvider
 from hone.models.scripted import Script, call, rounds, rules
 from hone.runtime.session import Session
-from hone.settings import Learning, ProviderSettings, Settings
+from hone.settings import Settings
+from hone.settings.sections import Learning, ProviderSettings
 
 INTRODUCTION = """\
 This is Hone at work on a small project, in a temporary folder that is removed at the end.
@@ -38,7 +39,7 @@ QUESTION = "Does anything else use TAX?"
 LESSON = "Always answer in one sentence."
 
 FILES = {
-    "README.md": "# shop\n\n`gross(100)` must give `119.0`: the net price plus 19 % tax.\n",
+    "README.md": "# shop\n\n`gross(100)` must give `119.0`: the net price plus 19% tax.\n",
     "prices.py": "TAX = 0.19\n\n\ndef gross(net: float) -> float:\n    return round(net * TAX, 2)\n",
 }
 
@@ -120,17 +121,17 @@ class Demo:
             async with working(interrupts) as emit:
                 turn = await take_turn(session, words, emit, interrupts)
         if turn.stop is not Stop.ANSWERED:
-            raise HoneError("The demo broke off: the scripted model was not heard to its end.")
+            raise HoneError("The demo stopped: the script has lines left.")
 
     async def _review(self) -> Learned:
         self._title("The review: a fork that may only keep what it learned")
-        print("The conversation goes on beside itself, on the same prompt and with fewer rights.")
-        print("It comes by itself after some turns, and nobody waits for it.\n")
+        print("A copy of the conversation continues on the same prompt, with fewer rights.")
+        print("Hone starts it by itself after some turns, and nobody waits for it.\n")
         asked = len(self._stage.bodies)
         [job] = await self._hone.jobs.waiting()
         learned = await attempt(self._hone, job.id)
         if learned is None or not learned.entries:
-            raise HoneError("The demo broke off: nothing was learned.")
+            raise HoneError("The demo stopped: nothing was learned.")
         print("\n".join(await learned_lines(self._hone.keeper, learned, "on")))
         await self._show_refused(learned)
         self._show_bytes(*self._stage.bodies[asked - 1 : asked + 1])
@@ -171,7 +172,7 @@ class Demo:
     async def _undo(self, entry: Entry) -> None:
         self._title(f"hone undo {entry.id}")
         made = await self._hone.keeper.undo(entry.id)
-        print(f"Change {entry.id} is undone by change {made.id}. Take that back with: hone undo {made.id}")
+        print(f"Change {entry.id} is undone by change {made.id}. Restore it with: hone undo {made.id}")
 
     def _title(self, words: str) -> None:
         print(f"\n{self._paint.bold(words)}")

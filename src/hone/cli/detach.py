@@ -30,8 +30,8 @@ class After(StrEnum):
 
 
 SAID: Mapping[After, str] = {
-    After.BACKGROUND: "Looking back in the background. See how it is going: hone worker status",
-    After.QUEUED: "The next chat looks back over this. To do it now: hone worker --once",
+    After.BACKGROUND: "Reviewing this conversation in the background. To watch it: hone worker status",
+    After.QUEUED: "The next chat reviews this conversation. To review it now: hone worker --once",
 }
 
 
@@ -59,9 +59,8 @@ async def _look_back(hone: Hone) -> After:
         return After.NONE
     try:
         await hone.lookback.leave()
-        due = await hone.background.next_look()
-        now = hone.clock.now()
-        if due is None or due > now:
+        due, now = await hone.background.next_look(), hone.clock.now()
+        if (due is None or due > now) and not await hone.lookback.is_awaited():
             return After.NONE
         over_budget = await spent(hone.sessions, hone.bounds, now)
     except HoneError:

@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 
@@ -10,8 +11,10 @@ import click
 
 from hone.app import Hone
 from hone.cli.options import FAILED, Options
+from hone.cli.output import echo_prose
 from hone.cli.searching import describe_search
-from hone.core.errors import HoneError
+from hone.cli.steering import describe_hooks
+from hone.core.errors import HoneError, SettingsError
 from hone.core.visible import visible
 from hone.knowledge import places
 from hone.runtime.provenance.trusting import find_fault
@@ -22,6 +25,9 @@ from hone.stores.keys import examine_keys
 from hone.stores.maintenance import MEMORIES, examine_home, repair_home
 from hone.stores.repair import Rebuilt
 
+WITHOUT = ": does not hold"
+"""What the sandbox says of a way that was not chosen."""
+
 
 @click.command(short_help="Check the home folder, the model and the sandbox.")
 @click.option("--deep", is_flag=True, help="Compare everything that is stored with what was written.")
@@ -31,8 +37,8 @@ def doctor(options: Options, *, deep: bool, repair: bool) -> int:
     """Check the home folder, the model and the sandbox, and say what to do about what is missing.
 
     With --deep, read everything and compare it: rows with their indexes, messages and skills with their
-    digests, conversations with their chains, files with the ledger. It changes nothing. Each damage is lost
-    text, a lost index, which can be made again, or cosmetic.
+    digests, conversations with their chains, files with the ledger. It changes nothing. Each finding is lost
+    text, a lost index, which can be rebuilt, or cosmetic.
 
     With --repair, rebuild lost indexes in place. If text is lost, save what can be read to a copy, say what
     is gone, and use the copy from then on; the damaged file stays beside it under another name. No other
@@ -44,44 +50,58 @@ def doctor(options: Options, *, deep: bool, repair: bool) -> int:
         well = True
         async for fine, line in steps:
             well = well and fine
-            click.echo(f"{'✓' if fine else '✗'} {visible(line)}")
+            echo_prose([f"{mark(line, fine=fine)} {visible(line)}"])
         return well
 
     return 0 if asyncio.run(act()) else FAILED
 
 
+def mark(line: str, *, fine: bool) -> str:
+    """Return the sign before a line. What need not hold, and does not, is neither right nor wrong."""
+    return ("·" if WITHOUT in line else "✓") if fine else "✗"
+
+
 async def examine(options: Options, *, deep: bool = False) -> AsyncIterator[tuple[bool, str]]:
     """What was found, line by line, and whether it is as it should be."""
     async with Hone(home=options.home, learning="queue") as hone:
-        yield _home(hone.home)
-        if found_keys := examine_keys(hone.home):
-            yield found_keys
-        if deep:
-            async for found in _stored(hone):
-                yield found
-            return
-        try:
-            count = len(await hone.sessions.list(None, None))
-            yield True, f"sessions: {count} can be listed"
-        except HoneError as error:
-            yield False, f"sessions: {error}"
-        try:
-            session = await hone.session(options.model)
-            yield True, f"model: {session.agent.prefix.model}"
-        except HoneError as error:
-            yield False, f"model: {str(error).splitlines()[0]}"
-        if unreadable := find_fault(hone.home):
-            yield False, f"provenance: {unreadable} Until then everything counts as foreign."
-        if search := describe_search(hone.settings):
-            yield True, search
-        trusted = "trusted" if hone.folders.trusts(hone.folder) else "not trusted; see hone trust --help"
-        yield True, f"folder: {hone.folder} is {trusted}"
-        held, lines = await hone.sandbox()
-        for number, line in enumerate(lines):
-            yield held or number > 0, line
+        async for found in examine_hone(hone, options.model, deep=deep):
+            yield found
+
+
+async def examine_hone(hone: Hone, model: str, *, deep: bool = False) -> AsyncIterator[tuple[bool, str]]:
+    """Examine a home that is open."""
+    yield _home(hone.home)
+    if found_keys := examine_keys(hone.home):
+        yield found_keys
+    if deep:
+        async for found in _stored(hone):
+            yield found
+        return
+    try:
+        count = len(await hone.sessions.list(None, None))
+        yield True, f"sessions: {count} can be listed"
+    except HoneError as error:
+        yield False, f"sessions: {error}"
+    try:
+        session = await hone.session(model)
+        yield True, f"model: {session.agent.prefix.model}"
+    except HoneError as error:
+        yield False, f"model: {str(error).splitlines()[0]}"
+    if unreadable := find_fault(hone.home):
+        yield False, f"provenance: {unreadable} Until then everything counts as foreign."
+    if search := describe_search(hone.settings):
+        yield True, search
+    trusted = "trusted" if hone.folders.trusts(hone.folder) else "not trusted; see hone trust --help"
+    yield True, f"folder: {hone.folder} is {trusted}"
+    for line in describe_hooks(hone.settings.hooks, hone.folder, hone.permissions.approvals.files):
+        yield True, line
+    held, lines = await hone.sandbox()
+    for number, line in enumerate(lines):
+        yield held or number > 0, line
 
 
 async def _stored(hone: Hone) -> AsyncIterator[tuple[bool, str]]:
+    hone.require_file("hone doctor --deep")
     if not (hone.home / FILE).exists():
         yield True, "database: nothing is stored yet"
         return
@@ -100,16 +120,16 @@ async def _stored(hone: Hone) -> AsyncIterator[tuple[bool, str]]:
     # What is printed from the ledger, and what is kept beside it.
     keeper, same, edited = hone.keeper, 0, 0
     for target in await keeper.ledger.held_below(""):
-        if places.is_item(target):
-            continue  # it has no file
+        if places.is_outside(target):
+            continue  # it has no file here
         try:
             quiet = await keeper.is_in_sync(target)
         except HoneError as error:
             yield False, f"files: {error}"
             continue
         same, edited = same + quiet, edited + (not quiet)
-    changed = f"; {edited:,} changed by hand, to be taken in when they are next read" if edited else ""
-    yield True, f"files: journal and skills say what the ledger says ({same:,} looked at){changed}"
+    changed = f"; {edited:,} changed by hand; Hone merges them when it next reads them" if edited else ""
+    yield True, f"files: journal and skills match the ledger ({same:,} checked){changed}"
     for check in await hone.checks():
         yield check
 
@@ -121,6 +141,8 @@ def _name(file: str) -> str:
 async def mended(options: Options) -> AsyncIterator[tuple[bool, str]]:
     """What was saved and what is gone."""
     home = options.home or home_folder()
+    with suppress(SettingsError):  # a home with such settings can be repaired
+        Hone(home=home).require_file("hone doctor --repair")
     made = await repair_home(home, datetime.now().astimezone())
     if made is None:
         yield True, "database: nothing is damaged; nothing was changed"
@@ -138,7 +160,10 @@ async def mended(options: Options) -> AsyncIterator[tuple[bool, str]]:
         yield True, f"{made.parts:,} more {begin} where messages are gone"
     if made.doubtful:
         rows = "row was" if made.doubtful == 1 else "rows were"
-        yield True, f"{made.doubtful:,} {rows} kept twice and not the same; which is right nobody knows"
+        yield (
+            True,
+            f"{made.doubtful:,} {rows} stored twice with different contents; Hone cannot tell which is right",
+        )
     for target in made.cut:
         yield True, f"{target}: earlier changes can no longer be undone"
     for line in made.left:
@@ -148,7 +173,7 @@ async def mended(options: Options) -> AsyncIterator[tuple[bool, str]]:
 
 def _home(home: Path) -> tuple[bool, str]:
     if not home.exists():
-        return True, f"home: {home} is made with the first message"
+        return True, f"home: {home} is created with the first message"
     mode = home.stat().st_mode & 0o077
     if mode:
         return False, f"home: {home} can be entered by others; close it with: chmod 700 {home}"

@@ -126,11 +126,11 @@ async def _record_merged(keeper: Keeper, texts: tuple[str, str, str], split: Spl
         if not merged.clashes or split is by_entry:
             raise
     entry = await record(keeper, now, merge(base, now, saved, split).text)
-    return Edited(entry, ("Your edit took the place of what was changed meanwhile; hone log has both.",))
+    return Edited(entry, ("Your edit replaced a change made meanwhile; hone log has both.",))
 
 
 def _notices(base: str, now: str, merged: Merged) -> Iterator[str]:
     if merged.clashes:
-        yield "Your edit and a change made meanwhile met in the same place; both were kept. Have a look."
+        yield "Your edit conflicts with a change made meanwhile; both were kept. Check the text."
     elif base != now:
-        yield "It was merged with what has changed meanwhile."
+        yield "It was merged with changes made meanwhile."

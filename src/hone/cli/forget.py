@@ -26,7 +26,7 @@ ERASE = "What was withdrawn is still in the log and its earlier versions. hone e
 def forget(options: Options, source: str, yes: bool) -> int:
     """Withdraw what was learned from a session, or from one message of it.
 
-    What rests on it is listed first. The conversation itself stays: hone sessions delete removes it.
+    Hone lists the lessons first. The conversation itself stays: hone sessions delete removes it.
     """
     beginning, message = parsed(source)
 
@@ -36,10 +36,10 @@ def forget(options: Options, source: str, yes: bool) -> int:
 
     found = with_home(options, look)
     if not found:
-        click.echo("Nothing that Hone knows rests on it.")
+        click.echo("Hone learned nothing from it.")
         return 0
     click.echo(changes.table(found, screen_width()))
-    alone = f"{counted(found)} would be withdrawn. Nobody can be asked here: say --yes."
+    alone = f"{counted(found)} would be withdrawn. Hone cannot ask here. Add --yes."
     if not confirm(f"Withdraw {counted(found)}?", alone, yes=yes):
         click.echo("Nothing was withdrawn.")
         return FAILED
@@ -75,7 +75,7 @@ async def withdrawn(keeper: Keeper, entries: Sequence[Entry]) -> int:
     """Withdraws, says so, and gives the exit code."""
     result = await withdraw(keeper, entries)
     for made in result.entries:
-        answered = "taken back" if made.change.kind is ChangeKind.UNDO else "turned down"
+        answered = "undone" if made.change.kind is ChangeKind.UNDO else "rejected"
         click.echo(f"Change {made.change.about} was {answered} by change {made.id}.")
     for entry, reason in result.left:
         complain(f"Change {entry.id} could not be withdrawn: {reason}", FAILED)

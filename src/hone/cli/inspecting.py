@@ -122,7 +122,7 @@ async def names(keeper: Keeper, disk: FileTree) -> tuple[Sequence[str], Sequence
         else:
             found.add(name)
     strays = [each.path for each in stored if not known.get(each.path.rpartition("/")[2])]
-    problems += [f"{path} is no skill that was archived, and is not used." for path in strays]
+    problems += [f"{path} is not an archived skill and is not used." for path in strays]
     return sorted(found), problems
 
 
@@ -136,7 +136,7 @@ async def states(library: Library, name: str, change: int | None) -> tuple[Files
         raise Missing(f"{name} comes with Hone; there are no changes to it.")
     if change is not None and not any(each.id == change for each in made):
         ids = ", ".join(str(each.id) for each in made)
-        raise Missing(f"Change {change} is none of {name}; those are {ids}.")
+        raise Missing(f"Change {change} is not a change to {name}. Those are {ids}.")
     first: dict[str, str] | None = None
     held: dict[str, str] = {}
     for each in made:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from hone.cli.options import Options, at_terminal, read_piped
-from hone.cli.output import columns, echo_json, lay_out, moment
+from hone.cli.output import echo_json, lay_out, moment, screen_width
 from hone.core.clock import SystemClock
 from hone.core.visible import visible
 from hone.models.providers import Provider
@@ -26,7 +26,7 @@ def keys() -> None:
     """
 
 
-@keys.command("set", short_help="Store the key of a provider; it is asked for.")
+@keys.command("set", short_help="Store the key of a provider. Hone asks for it.")
 @click.argument("name")
 @click.argument("rest", nargs=-1, metavar="")
 @click.option("--file", "in_file", is_flag=True, help="Use the file in Hone's home, not the system keyring.")
@@ -34,8 +34,8 @@ def keys() -> None:
 def set_(options: Options, name: str, rest: tuple[str, ...], in_file: bool) -> None:
     """Store the key of NAME: a provider, or the variable that holds its key.
 
-    The key is asked for and not shown, or read from standard input. It is never an argument: arguments stay
-    in the shell's history and can be seen by other programs.
+    Hone asks for the key and does not show it, or reads it from standard input. A key is never an argument:
+    arguments stay in the shell's history, and other programs can see them.
     """
     variable = find_variable(name, _providers(options))
     if rest:
@@ -46,7 +46,7 @@ def set_(options: Options, name: str, rest: tuple[str, ...], in_file: bool) -> N
     key = save_key(_home(options), variable, ask_key(variable), in_file=in_file)
     click.echo(f"Stored {variable} in {describe_place(key, _home(options))}.")
     if os.environ.get(variable):
-        click.echo(f"{variable} is also set in the environment, and that one is used.", err=True)
+        click.echo(f"{variable} is also set in the environment, and Hone uses that one.", err=True)
 
 
 @keys.command("list", short_help="List the keys that are stored or set; never their values.")
@@ -62,7 +62,7 @@ def list_(options: Options, as_json: bool) -> None:
         echo_json(found)
     elif found:
         rows = [(each["name"], each["provider"], each["used"], each["stored"]) for each in found]
-        click.echo("\n".join(lay_out(("name", "provider", "used from", "stored"), rows, columns())))
+        click.echo("\n".join(lay_out(("name", "provider", "used from", "stored"), rows, screen_width())))
     else:
         click.echo("There are no keys. Store one: hone keys set anthropic")
 
@@ -77,7 +77,7 @@ def remove(options: Options, name: str) -> None:
     gone = kept.remove(variable)
     click.echo(f"Removed {variable} from the {gone.place}.")
     if os.environ.get(variable):
-        click.echo(f"{variable} is still set in the environment, and is used.", err=True)
+        click.echo(f"{variable} is still set in the environment, and Hone uses it.", err=True)
 
 
 def find_variable(name: str, providers: Iterable[Provider]) -> str:

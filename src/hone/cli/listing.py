@@ -3,13 +3,25 @@
 import json
 from collections.abc import Iterator, Sequence
 
-from hone.cli.output import lay_out, moment
+from hone.cli.output import lay_out, moment, wrap_rows
 from hone.cli.render import WIDE, Paint, describe
-from hone.core.messages import Image, Part, Reminder, Role, SystemNote, Text, Thinking, ToolCall, ToolResult
+from hone.core.messages import (
+    Attachment,
+    Image,
+    Part,
+    Reminder,
+    Role,
+    SystemNote,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+)
 from hone.core.ports import Header, SessionSummary, StoredSession
 from hone.core.recall import Hit, Passage, SearchResult, excerpt, is_own_question, pieces
 from hone.core.transcript import Node
-from hone.core.turn import Origin
+from hone.core.trust import Trust
+from hone.core.turn import OBJECTION, Origin
 from hone.core.visible import one_line, visible
 from hone.prompt.news import headline
 
@@ -18,34 +30,42 @@ FOLDED = 4
 AROUND = 3
 """Messages before and after the one that is asked for."""
 SPEAKERS = {Role.USER: "you", Role.ASSISTANT: "hone", Role.TOOL: "result"}
-ITSELF = "hone, to itself"
+ITSELF, HOOK = "hone, to itself", "a hook"
 TITLES = ("id", "last active", "messages", "model", "about")
 
 
-def table(summaries: Sequence[SessionSummary], width: int = WIDE) -> str:
+def table(summaries: Sequence[SessionSummary], width: int | None = None) -> str:
     rows = [
-        (each.header.id, moment(each.updated), f"{each.messages:,}", one_line(each.model, 30), _called(each))
+        (each.header.id, moment(each.updated), f"{each.messages:,}", one_line(each.model, 30), title_of(each))
         for each in summaries
     ]
     return "\n".join(lay_out(TITLES, rows, width, right={"messages"}))
 
 
-def _called(summary: SessionSummary) -> str:
+def title_of(summary: SessionSummary) -> str:
+    """Return the title, or else the first words, and who had the conversation if it was not the owner."""
     header = summary.header
-    mark = "" if header.origin is Origin.USER else f"[{header.origin} of {header.parent}] "
+    of = f" of {header.parent}" if header.parent else ""
+    mark = "" if header.origin is Origin.USER else f"[{header.origin}{of}] "
     return mark + (header.title or summary.opening)
 
 
 def transcript(
-    stored: StoredSession, paint: Paint, *, full: bool = False, at: int | None = None
+    stored: StoredSession,
+    paint: Paint,
+    *,
+    full: bool = False,
+    at: int | None = None,
+    width: int | None = None,
 ) -> Iterator[str]:
-    """Line by line, all or what is around a message; the numbers are those that `branch --at` takes."""
+    """Line by line, all or what is around a message; the numbers are those that `branch --at` takes. With a
+    width, what was said is broken between words."""
     yield from heading(stored, paint)
     for number, node in enumerate(stored.transcript.nodes, 1):
         if at is not None and abs(number - min(at, len(stored.transcript))) > AROUND:
             continue
         yield ""
-        yield from entry(number, node, paint, full=full, header=stored.header)
+        yield from entry(number, node, paint, full=full, header=stored.header, width=width)
 
 
 def heading(stored: StoredSession, paint: Paint) -> Iterator[str]:
@@ -56,22 +76,28 @@ def heading(stored: StoredSession, paint: Paint) -> Iterator[str]:
     yield paint.dim(f"in {one_line(header.folder, WIDE)}")
     if header.parent:
         kind = "a branch" if header.origin is Origin.USER else f"a fork ({header.origin})"
-        yield paint.dim(
-            f"{kind} of {header.parent}, with whom it shares the first {header.shared:,} messages"
-        )
+        yield paint.dim(f"{kind} of {header.parent}; they share the first {header.shared:,} messages")
 
 
 def entry(
-    number: int, node: Node, paint: Paint, *, full: bool = False, header: Header | None = None
+    number: int,
+    node: Node,
+    paint: Paint,
+    *,
+    full: bool = False,
+    header: Header | None = None,
+    width: int | None = None,
 ) -> Iterator[str]:
     template, role = node.message.template, node.message.role
     speaker = SPEAKERS[Role.ASSISTANT if template and node.message.note else role]
     if header and is_own_question(header, number, role, node.trust) and not template:
         speaker = ITSELF
+    elif role is Role.USER and node.trust is not Trust.OWNER and node.message.text.startswith(OBJECTION):
+        speaker = HOOK
     about = f" · example from template {template}" if template else ""
     yield f"{paint.bold(f'{number} {speaker}')} {paint.dim(moment(node.at) + about)}"
     for part in node.message.parts:
-        for line in _part(part, paint, full=full):
+        for line in _part(part, paint, full=full, width=None if width is None else max(20, width - 2)):
             yield f"  {line}" if line else ""
 
 
@@ -83,10 +109,10 @@ def brief(number: int, node: Node) -> str:
     return f"{number:>3} {SPEAKERS[message.role]:<7}{one_line(said + calls, WIDE - 20)}"
 
 
-def _part(part: Part, paint: Paint, *, full: bool) -> Iterator[str]:
+def _part(part: Part, paint: Paint, *, full: bool, width: int | None) -> Iterator[str]:
     match part:
         case Text(text):
-            yield from visible(text).split("\n")
+            yield from wrap_rows([visible(text)], width)
         case Image(media_type, data):
             yield f"(an image, {visible(media_type)}, {len(data) * 3 // 4:,} bytes)"
         case Thinking(text):
@@ -95,7 +121,7 @@ def _part(part: Part, paint: Paint, *, full: bool) -> Iterator[str]:
             yield from folded(f"→ {name} {arguments}", full=full) if full else [f"→ {describe(part)}"]
         case ToolResult(text=text, failed=failed):
             mark = paint.red("✗") if failed else paint.green("✓")
-            first, *rest = folded(text, full=full)
+            first, *rest = folded(text, full=full, width=width)
             yield from (f"{mark} {first}", *(f"  {line}" for line in rest))
         case SystemNote(text) if text.strip():
             yield paint.dim(f"(Hone told the model: {headline(part)})")
@@ -104,13 +130,17 @@ def _part(part: Part, paint: Paint, *, full: bool) -> Iterator[str]:
             count = sum(line.startswith("- ") for line in text.splitlines())
             yield paint.dim(f"(from memory, label {label}: {count} that may fit)")
             yield from map(paint.dim, folded(text, full=True) if full else ())
+        case Attachment(text, name, label):
+            yield paint.dim(f"(attached: {one_line(name, WIDE)}, {len(text):,} characters, label {label})")
+            yield from map(paint.dim, folded(text, full=True) if full else ())
 
 
-def folded(text: str, *, full: bool = False) -> list[str]:
+def folded(text: str, *, full: bool = False, width: int | None = None) -> list[str]:
     lines = visible(text).rstrip("\n").split("\n")
     if full:
         return lines
-    kept = [one_line(line, WIDE) if len(line) > WIDE else line for line in lines[:FOLDED]]
+    most = WIDE if width is None else min(WIDE, width - 2)
+    kept = [one_line(line, most) if len(line) > most else line for line in lines[:FOLDED]]
     return kept if len(lines) <= FOLDED else [*kept, f"… {len(lines) - FOLDED:,} more lines"]
 
 

@@ -16,9 +16,11 @@ from hone.cli.output import screen_width, to_json
 from hone.cli.render import paint_for
 from hone.core.errors import Refused
 from hone.core.ledger import (
+    COPY,
     ITEM,
     MEMORY,
     PROJECT,
+    SECTION,
     SKILL,
     USER,
     Actor,
@@ -36,7 +38,7 @@ from hone.knowledge.keeper import Keeper
 from hone.knowledge.snapshots import journals
 from hone.knowledge.sources import quote
 
-ACTORS = ("owner", "agent", "review", "curator", "experiment")
+ACTORS = ("owner", "agent", "review", "curator", "experiment", "client")
 ID = click.IntRange(1)
 
 
@@ -53,7 +55,7 @@ def _moment(_: click.Context, __: click.Parameter, text: str | None) -> datetime
         ) from None
 
 
-@click.command(short_help="List what was changed in what Hone knows.")
+@click.command(short_help="List the changes to what Hone knows.")
 @click.option(
     "--target",
     "-t",
@@ -74,8 +76,9 @@ async def log(
 ) -> str:
     """List the changes of the journal and the skills, the newest first.
 
-    Each line begins with the words. A change that waits for you has no effect yet: see hone pending. One
-    that is unconfirmed is in effect, but not in words of yours: read it, and undo it if it is wrong.
+    Each line begins with the text of the change. A change that waits for you has no effect yet: see hone
+    pending. An unconfirmed change is in effect, but you did not say it in these words: read it, and undo it
+    if it is wrong.
     """
     keeper = ledger_of(hone)
     # What the owner has edited by hand is taken in, so that it is in the log like everything else.
@@ -95,10 +98,10 @@ async def log(
         return to_json([descriptions.data(each) for each in found])
     if found:
         return changes.table(found, screen_width(), paint_for(sys.stdout))
-    return "No change is like this." if target or actor or since else "Nothing was learned or changed yet."
+    return "No change matches." if target or actor or since else "Nothing has been learned or changed yet."
 
 
-@click.command(short_help="Show one change: by whom, why, from what, and how.")
+@click.command(short_help="Show one change: who made it, why, and what it did.")
 @click.argument("id", type=ID)
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
 @in_home
@@ -134,7 +137,7 @@ async def _grounds(hone: Hone, entry: Entry) -> AsyncIterator[str]:
 async def diff(hone: Hone, id: ChangeId, other: ChangeId | None) -> Iterable[str]:
     """Show what the change ID did, as a unified diff.
 
-    With OTHER: the difference between what its target held after the one and after the other change.
+    With OTHER, compare what the target held after each of the two changes.
     """
     keeper = ledger_of(hone)
     entry = await keeper.ledger.entry(id)
@@ -147,13 +150,12 @@ async def _between(keeper: Keeper, first: Entry, last: Entry) -> Sequence[Step]:
     if first.change.target != last.change.target:
         raise Refused(
             f"Change {first.id} is about {first.change.target}, change {last.id} about {last.change.target}; "
-            "only two states of the same can be compared."
+            "only changes to the same target can be compared."
         )
     for entry in (first, last):
         if entry.change.standing is ChangeState.PENDING:
             raise Refused(
-                f"Change {entry.id} did not take effect, and so nothing was held after it. "
-                f"What it would do: hone diff {entry.id}"
+                f"Change {entry.id} did not take effect. To see what it would do: hone diff {entry.id}"
             )
     return steps(*[await _held_after(keeper, entry) for entry in (first, last)])
 
@@ -169,7 +171,7 @@ async def _held_after(keeper: Keeper, last: Entry) -> Files:
 
 def target_of(word: str, folder: str) -> str:
     """What the ledger calls it; with a colon at the end, all that begin like this."""
-    if word in (MEMORY, USER, SKILL, PROJECT) or word.startswith((SKILL, ITEM)):
+    if word in (MEMORY, USER, SKILL, PROJECT) or word.startswith((SKILL, ITEM, COPY, SECTION)):
         return word
     if word == PROJECT[:-1]:
         return project(folder)

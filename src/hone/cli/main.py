@@ -3,34 +3,50 @@
 import os
 import sys
 from collections.abc import Sequence
-from io import TextIOWrapper
+from io import StringIO, TextIOWrapper
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from hone import __version__
-from hone.cli.options import FAILED, INTERRUPTED, USAGE, Options, complain, mode_option
+from hone.cli.options import (
+    FAILED,
+    INTERRUPTED,
+    PICK,
+    USAGE,
+    Options,
+    complain,
+    complete,
+    fit_complaint,
+    mode_option,
+)
 from hone.core.errors import HoneError, SettingsError
 from hone.core.loading import import_object
 from hone.registry import CHAT, list_commands
 
-EPILOG = """\b
-Examples:
-  hone setup                             choose a model, and test it
-  hone                                   talk, in the folder you are in
-  hone -c                                go on with the last conversation
-  hone --mode plan                       look first, and end with a plan
-  hone run "what does this project do?"  one question, one answer
-  git diff | hone run "review this"      with something to read
-  hone sessions list                     what was said before
-  hone memory show                       what Hone knows of you and your work
-  hone log                               what was learned, when and by whom
-  hone undo 42                           take one of these changes back
-  hone reviews                           how Hone learned, and what that took
-  hone permissions                       what is done without a question
-  hone config                            which model is used, and why
-  hone demo                              see it at work, without a key
-"""
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+EXAMPLES = (
+    ("hone setup", "choose a model and test it"),
+    ("hone", "chat in this folder"),
+    ("hone -c", "continue the last conversation of this folder"),
+    ("hone -r", "choose a conversation to continue"),
+    ("hone --mode plan", "look first, and end with a plan"),
+    ('hone "what does this project do?"', "one question, one answer"),
+    ('git diff | hone run "review this"', "with text to read"),
+    ("hone sessions list", "list past conversations"),
+    ("hone memory show", "show what Hone knows about you and your work"),
+    ("hone log", "list what Hone learned, when and from whom"),
+    ("hone undo 42", "undo one of these changes"),
+    ("hone reviews", "list how Hone learned, and what it cost"),
+    ("hone permissions", "show what Hone does without asking"),
+    ("hone config", "show which model is used, and why"),
+    ("hone demo", "watch Hone work, without a key"),
+)
+UNKNOWN = "hone.cli.unknown:check_task"
+"""Loaded for a word that is no command."""
 
 
 class LazyGroup(click.Group):
@@ -50,15 +66,34 @@ class LazyGroup(click.Group):
             return None
         return command if isinstance(command, click.Command) else None
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Take words that name no command for a task, unless they look like a typo."""
+        if ctx.resilient_parsing or args[0].startswith("--") or self.get_command(ctx, args[0]):
+            return super().resolve_command(ctx, args)
+        import_object(UNKNOWN)(args, list_commands())
+        return "run", self.get_command(ctx, "run"), args
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list["CompletionItem[str]"]:
+        """Offer the commands of the table, without loading them."""
+        make = import_object("click.shell_completion:CompletionItem")
+        names = {name: help for name, (_, help) in list_commands().items() if name.startswith(incomplete)}
+        options = click.Command.shell_complete(self, ctx, incomplete)
+        return [*(make(name, help=help) for name, help in names.items()), *options]
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, help) for name, (_, help) in list_commands().items()])
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Examples"):
+            formatter.write_dl(EXAMPLES, col_max=36)
 
 
 @click.group(
     cls=LazyGroup,
     invoke_without_command=True,
-    epilog=EPILOG,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.option(
@@ -66,17 +101,29 @@ class LazyGroup(click.Group):
     "-m",
     default="",
     metavar="PROVIDER/NAME",
-    help="The model; hone config tells which one is used.",
+    help="The model to use; hone config shows which one it is now.",
 )
 @click.option(
     "--home", type=click.Path(path_type=Path), help="Hone's folder. [default: $HONE_HOME or ~/.hone]"
 )
 @click.option(
-    "--resume", "-r", default="", metavar="ID", help="Go on with this session; a beginning will do."
+    *("--resume", "-r"),
+    default="",
+    is_flag=False,
+    flag_value=PICK,
+    metavar="[ID|WORDS]",
+    help="Continue this conversation, named by its id or by words of its title. Without one: choose.",
+    shell_complete=complete("sessions"),
 )
-@click.option("--continue", "-c", "last", is_flag=True, help="Go on with the last session.")
-@click.option("--skill", "skills", multiple=True, metavar="NAME", help="Give it this skill; repeatable.")
-@click.option("--template", default="", metavar="NAME|auto", help="Begin with examples; see hone templates.")
+@click.option("--continue", "-c", "last", is_flag=True, help="Continue the last conversation of this folder.")
+@click.option(
+    *("--skill", "skills"),
+    multiple=True,
+    metavar="NAME",
+    help="Give it this skill; repeatable.",
+    shell_complete=complete("skills"),
+)
+@click.option("--template", default="", metavar="NAME|auto", help="Start with examples; see hone templates.")
 @mode_option()
 @click.version_option(__version__, prog_name="hone", message="%(prog)s %(version)s")
 @click.pass_context
@@ -92,18 +139,15 @@ def cli(
 ) -> int:
     """Hone is an agent that works with you in the folder you are in.
 
-    Without a command it starts a conversation.
+    Without a command it starts a chat. A task in quotes is done at once, as with hone run.
     """
-    if resume and last:
-        raise click.UsageError("--resume names a session and --continue takes the last one: use one of them.")
-    if template and (resume or last):
-        raise click.UsageError("--template goes with a new session; this one has begun.")
     place = home.expanduser() if home else None
     ctx.obj = Options(model, place, resume, last, template, mode or "")
     if ctx.invoked_subcommand and skills:
-        raise click.UsageError("--skill stands behind the command: hone run --skill NAME …")
+        raise click.UsageError("Put --skill after the command: hone run --skill NAME …")
     if ctx.invoked_subcommand:
         return 0
+    ctx.obj.check()
     code: int = import_object(CHAT)(ctx.obj, skills)
     return code
 
@@ -123,12 +167,13 @@ def perform(arguments: Sequence[str]) -> int:
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except click.ClickException as error:
-        error.show()
+        error.show(told := StringIO())
+        print(fit_complaint(told.getvalue()), end="", file=sys.stderr)
         return error.exit_code
     except (KeyboardInterrupt, click.Abort):
         return complain("Stopped.", INTERRUPTED)
     except BrokenPipeError:
-        _give_up_output()  # whoever read it has gone
+        _give_up_output()  # nobody reads it any more
         return FAILED
     except SettingsError as error:
         return complain(str(error), USAGE)
@@ -138,7 +183,7 @@ def perform(arguments: Sequence[str]) -> int:
         if error.filename:
             return complain(f"{error.filename} cannot be used: {error.strerror}.", FAILED)
         _give_up_output()
-        return complain(f"Something cannot be read or written: {error.strerror or error}.", FAILED)
+        return complain(f"Hone cannot read or write something: {error.strerror or error}.", FAILED)
 
 
 def _give_up_output() -> None:

@@ -28,9 +28,9 @@ PART = click.Choice(["memory", "user", "project"])
 Measured = Mapping[str, Sequence[str]]
 
 
-@click.group(short_help="Read and change what Hone knows of you and your work.")
+@click.group(short_help="Read and change what Hone knows about you and your work.")
 def memory() -> None:
-    """Read and change the journal: what Hone knows of you and your work.
+    """Read and change the journal: what Hone knows about you and your work.
 
     It has three parts: memory (the situation), user (you), project (the folder you are in). They are plain
     files in Hone's home, and you may edit them at any time.
@@ -48,7 +48,7 @@ def memory() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
 @in_home
 async def show(hone: Hone, folder: Path | None, as_json: bool) -> str:
-    """Print the journal: each entry with the change it came with."""
+    """Print the journal, each entry with the change that added it."""
     found = await sections(hone.keeper, folder or hone.folder)
     measured, paint = await measure(hone, found), paint_for(sys.stdout)
     if as_json:
@@ -70,17 +70,17 @@ async def add(hone: Hone, text: str, part: str) -> list[str]:
 @click.option("--from", "part", type=PART, help="The part it is in. [default: the one that has it]")
 @in_home
 async def rm(hone: Hone, match: str, part: str | None) -> list[str]:
-    """Remove an entry, named by its words or a part of them that no other has."""
+    """Remove an entry, named by its text or a unique part of it."""
     return await _change(hone, part, Remove(match), match)
 
 
-@memory.command(short_help="Put other words in the place of an entry.")
+@memory.command(short_help="Replace the text of an entry.")
 @click.argument("match", metavar="ENTRY")
 @click.argument("text")
 @click.option("--in", "part", type=PART, help="The part it is in. [default: the one that has it]")
 @in_home
 async def replace(hone: Hone, match: str, text: str, part: str | None) -> list[str]:
-    """Put TEXT in the place of an entry, named by its words or a part of them that no other has."""
+    """Replace an entry, named by its text or a unique part of it, with TEXT."""
     return await _change(hone, part, ReplaceEntry(match, text), match)
 
 
@@ -90,8 +90,8 @@ async def replace(hone: Hone, match: str, text: str, part: str | None) -> list[s
 def edit(options: Options, part: str) -> None:
     """Open a part of the journal in $VISUAL or $EDITOR: memory, user or project.
 
-    You edit a copy. What you save is merged with what was learned meanwhile and recorded as your change. If
-    it cannot be recorded, the copy stays, and you are told where.
+    You edit a copy. Hone merges what you save with changes made meanwhile and records it as your change. If
+    that fails, the copy stays, and Hone says where it is.
     """
 
     async def read(hone: Hone) -> tuple[Target, Path, str]:
@@ -128,9 +128,9 @@ async def _change(hone: Hone, part: str | None, edit: Edit, match: str = "") -> 
     [entry] = await keeper.note([(target, edit)], OWNER)
     now = await section(keeper, target)
     return [
-        *(f"Mind that {flag}." for flag in screen(getattr(edit, "text", "")).flags),
+        *(f"Note that {flag}." for flag in screen(getattr(edit, "text", "")).flags),
         f"Saved as change {entry.id}; {now.place} now has {now.room}.",
-        f"Take it back with: hone undo {entry.id}",
+        f"Undo it with: hone undo {entry.id}",
     ]
 
 
@@ -163,7 +163,7 @@ def rows(section: Section, paint: Paint, measured: Measured) -> Iterator[str]:
     if not found:
         yield paint.dim("  (empty)")
     if any(block.entry is None for block in found):
-        yield paint.dim("  (What stands behind │ is your own prose: it is kept, and it is in no prompt.)")
+        yield paint.dim("  (Lines marked │ are your own notes: Hone keeps them, and no prompt has them.)")
 
 
 def _block(block: Block, section: Section, paint: Paint) -> Iterator[str]:
@@ -180,7 +180,7 @@ def _origin(entry: Entry | None) -> str:
     change = entry.change
     about = f" of {change.about}" if change.about else ""
     doubt = "" if change.confirmed else ", unconfirmed"
-    who = f"{one_line(change.kind, 20)}{about} by {change.author.actor}"
+    who = f"{one_line(change.kind, 20)}{about} by {one_line(change.author.name, 40)}"
     return f"change {entry.id}: {who}, {moment(entry.at)}{doubt}"
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from hone.app import Hone
-from hone.cli.output import columns, lay_out
+from hone.cli.output import lay_out, screen_width
 from hone.core.errors import HoneError
 from hone.models.cacherules import AS_OF
 from hone.models.wrappers import FREE, Price
@@ -42,7 +42,7 @@ def describe_offers(found: ModelOffers, current: str, added: Sequence[ModelOffer
             rows.append(_row(offer, current))
         else:
             hidden += 1
-    lines = lay_out(TITLES, rows, columns(), ("window", "input", "output")) if rows else [NONE]
+    lines = lay_out(TITLES, rows, screen_width(), ("window", "input", "output")) if rows else [NONE]
     if hidden:
         lines.append(f"… and {hidden:,} more; their servers list them.")
     if current and current in (each.name for each in usable):

@@ -3,7 +3,7 @@
 from hone.core.permissions import MEANINGS, Mode
 
 WARNING = (
-    "Mode full: nothing is asked. The agent may change every file that you may change, run any command "
+    "Mode full: Hone never asks. It may change every file that you may change, run any command "
     "and use the network."
 )
 

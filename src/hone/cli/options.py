@@ -8,16 +8,26 @@ from typing import Any, NamedTuple, TypeVar
 
 import click
 
+from hone.core.loading import import_object
 from hone.core.visible import visible
 
 FAILED, USAGE, INTERRUPTED = 1, 2, 130
 Command = TypeVar("Command", bound=Callable[..., Any])
 MODES = ("plan", "ask", "auto", "full")
+COMPLETE = "hone.cli.completing:find_names"
+"""Loaded when a shell asks."""
+FIT = "hone.cli.output:fit_lines"
+"""Loaded for a message on a screen."""
 HOURS = {"h": 1, "d": 24, "w": 168}
 
 
+PICK = "?"
+"""The id of a conversation that the owner has yet to choose."""
+
+
 class Options(NamedTuple):
-    """What stands before the sub-command. `last` goes on with the session that was active last."""
+    """What stands before the subcommand, and what a subcommand notes. `last` continues the conversation of
+    this folder that was active last; `calls`, `allow` and `deny` hold instead of or beside the settings."""
 
     model: str = ""
     home: Path | None = None
@@ -27,12 +37,48 @@ class Options(NamedTuple):
     mode: str = ""
     images: tuple[Path, ...] = ()
     schema: Path | None = None
+    output: str = ""
+    calls: int = 0
+    allow: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+
+    def check(self) -> None:
+        """Raises UsageError for options that do not go together."""
+        if self.resume and self.last:
+            raise click.UsageError("-r names a conversation and -c takes the last one: use one of them.")
+        if self.template and (self.resume or self.last):
+            raise click.UsageError("--template works only at the start of a conversation.")
+
+
+def note(field: str) -> Callable[[click.Context, click.Parameter, Any], None]:
+    """Return a callback that puts the value of an option into the options."""
+
+    def put(ctx: click.Context, _: click.Parameter, value: Any) -> None:
+        if value and isinstance(ctx.obj, Options):
+            ctx.obj = ctx.obj._replace(**{field: value})
+
+    return put
+
+
+def complete(what: str) -> Callable[[click.Context, click.Parameter, str], list[Any]]:
+    """Return a function that completes the names of `sessions`, `skills` or `keys`."""
+
+    def find(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[Any]:
+        found: list[Any] = import_object(COMPLETE)(what, ctx, incomplete)
+        return found
+
+    return find
 
 
 def complain(message: str, code: int) -> int:
     """Print a message to standard error and return the exit code."""
-    print(visible(message), file=sys.stderr)
+    print(fit_complaint(visible(message)), file=sys.stderr)
     return code
+
+
+def fit_complaint(message: str) -> str:
+    """Return a message for standard error: on a screen, its lines are broken between words."""
+    return "\n".join(import_object(FIT)(message)) if sys.stderr.isatty() else message
 
 
 def at_terminal() -> bool:
@@ -61,17 +107,12 @@ def limit_option(help: str, most: int | None = None, default: int = 20) -> Calla
 
 
 def mode_option(*, noted: bool = False) -> Callable[[Command], Command]:
-    """Add `--mode`. If it is `noted`, it goes into the options, as if it stood before the sub-command."""
-    help = "How much is done without a question; see hone permissions. [default: hone.toml, or auto]"
+    """Add `--mode`. If it is `noted`, it goes into the options, as if it stood before the subcommand."""
+    help = "How much Hone does without asking; see hone permissions. [default: hone.toml, or auto]"
     kind = click.Choice(MODES)
     if not noted:
         return click.option("--mode", type=kind, help=help)
-    return click.option("--mode", type=kind, help=help, expose_value=False, callback=_note_mode)
-
-
-def _note_mode(ctx: click.Context, _: click.Parameter, mode: str | None) -> None:
-    if mode and isinstance(ctx.obj, Options):
-        ctx.obj = ctx.obj._replace(mode=mode)
+    return click.option("--mode", type=kind, help=help, expose_value=False, callback=note("mode"))
 
 
 def image_option() -> Callable[[Command], Command]:
@@ -85,13 +126,8 @@ def image_option() -> Callable[[Command], Command]:
         metavar="FILE",
         help=help,
         expose_value=False,
-        callback=_note_images,
+        callback=note("images"),
     )
-
-
-def _note_images(ctx: click.Context, _: click.Parameter, images: tuple[Path, ...]) -> None:
-    if images and isinstance(ctx.obj, Options):
-        ctx.obj = ctx.obj._replace(images=images)
 
 
 def schema_option() -> Callable[[Command], Command]:
@@ -102,18 +138,13 @@ def schema_option() -> Callable[[Command], Command]:
         metavar="FILE",
         help="Print only JSON that fits the JSON schema in this file.",
         expose_value=False,
-        callback=_note_schema,
+        callback=note("schema"),
     )
-
-
-def _note_schema(ctx: click.Context, _: click.Parameter, schema: Path | None) -> None:
-    if schema and isinstance(ctx.obj, Options):
-        ctx.obj = ctx.obj._replace(schema=schema)
 
 
 def parse_age(age: str) -> timedelta:
     """Read an age like 12h, 30d or 8w. Raises UsageError."""
     number, unit = age[:-1], age[-1:]
     if unit not in HOURS or not (number.isascii() and number.isdigit() and len(number) < 6):
-        raise click.UsageError(f"{age!r} is no age. Write hours, days or weeks: 12h, 30d, 8w.")
+        raise click.UsageError(f"{age!r} is not an age. Write hours, days or weeks: 12h, 30d, 8w.")
     return timedelta(hours=int(number) * HOURS[unit])

@@ -2,17 +2,27 @@
 
 import json
 import sys
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from textwrap import wrap
+from unicodedata import combining, east_asian_width
 
 import click
 
 from hone.core import seldom
 from hone.core.errors import HoneError
+from hone.core.regex import regex
 from hone.core.visible import one_line, visible
 from hone.files.atomic import create_file
+
+HARD_SPACE = "\xa0"
+"""Where no line is broken."""
+_COMMAND = regex(r"(?<=: )(?:hone|/[a-z]+)(?: \S*[^\s.,;])+$")
+LONGEST = 10_000
+"""Characters of a cell that goes into a pipe."""
+LEAST = 20
+"""Characters that the last column of a table gets at least, beside the others."""
 
 
 def columns() -> int:
@@ -26,21 +36,82 @@ def screen_width() -> int | None:
 
 
 def lay_out(
-    titles: Sequence[str], rows: Sequence[Sequence[str]], width: int, right: Collection[str] = ()
+    titles: Sequence[str], rows: Sequence[Sequence[str]], width: int | None, right: Collection[str] = ()
 ) -> list[str]:
-    """Set cells in columns, those named in `right` at their right edge. The last one gets the room that is
-    left."""
-    count = len(titles) - 1
-    widths = [max(len(row[column]) for row in (titles, *rows)) for column in range(count)]
-    room = max(20, width - sum(widths) - 2 * count)
-    lines = []
-    for row in (titles, *rows):
-        cells = [
-            cell.rjust(size) if title in right else cell.ljust(size)
-            for title, cell, size in zip(titles, row, widths, strict=False)
-        ]
-        lines.append("  ".join((*cells, one_line(row[-1], room))).rstrip())
-    return lines
+    """Set cells in columns, those named in `right` at their right edge. Without a width, as in a pipe, each
+    row is one whole line; with one, nothing is wider."""
+    return [line for lines in lay_out_rows(titles, rows, width, right) for line in lines]
+
+
+def lay_out_rows(
+    titles: Sequence[str], rows: Sequence[Sequence[str]], width: int | None, right: Collection[str] = ()
+) -> list[list[str]]:
+    """Return the lines of the titles and of each row. The last cell gets the room that is left. If that is
+    too little, the columns that do not fit stand below the row."""
+    *sizes, last = [max(measure(row[column]) for row in (titles, *rows)) for column in range(len(titles))]
+    room = LONGEST if width is None else width - sum(sizes) - 2 * len(sizes)
+    if width is None or room >= min(last, LEAST):
+        return [[_set(titles, row, sizes, right, row[-1], room)] for row in (titles, *rows)]
+    fitting = 1
+    while fitting < len(sizes) and sum(sizes[: fitting + 1]) + 2 * fitting <= width:
+        fitting += 1
+    shown = sizes[:fitting]
+    first = cut(_set(titles, titles, shown, right), width)
+    return [[first], *(_stack(titles, row, shown, right, width) for row in rows)]
+
+
+def _set(
+    titles: Sequence[str],
+    row: Sequence[str],
+    sizes: Sequence[int],
+    right: Collection[str],
+    text: str = "",
+    room: int = LONGEST,
+) -> str:
+    """Return one line: the first cells in their columns, and a text behind them."""
+    cells = [
+        pad(cell, size, right=title in right) for title, cell, size in zip(titles, row, sizes, strict=False)
+    ]
+    return "  ".join((*cells, cut(one_line(text, room), room))).rstrip()
+
+
+def _stack(
+    titles: Sequence[str], row: Sequence[str], sizes: Sequence[int], right: Collection[str], width: int
+) -> list[str]:
+    """Return the lines of a row that is too wide: what fits, the other cells by title, and the last one."""
+    names, cells = titles[len(sizes) : -1], row[len(sizes) : -1]
+    named = " · ".join(f"{name.strip()} {cell}" for name, cell in zip(names, cells, strict=True) if cell)
+    lines = [cut(_set(titles, row, sizes, right), width)]
+    lines += wrap(named, width, initial_indent="  ", subsequent_indent="  ")
+    return [*lines, f"  {cut(one_line(row[-1], width), width - 2)}"] if row[-1] else lines
+
+
+def measure(text: str) -> int:
+    """Return how many columns of a screen a text takes. Letters of East Asia and most emoji take two."""
+    if text.isascii():
+        return len(text)
+    return sum(0 if combining(each) else 1 + (east_asian_width(each) in "WF") for each in text)
+
+
+def pad(text: str, width: int, *, right: bool = False) -> str:
+    """Return the text with spaces behind it, or before it, up to a width."""
+    space = " " * (width - measure(text))
+    return f"{space}{text}" if right else f"{text}{space}"
+
+
+def count_fitting(text: str, width: int) -> int:
+    """Return how many characters of a text fit into so many columns."""
+    if text.isascii():
+        return min(len(text), width)
+    at = 0
+    while at < len(text) and (width := width - measure(text[at])) >= 0:
+        at += 1
+    return at
+
+
+def cut(line: str, width: int) -> str:
+    """Return the line, shortened to a width. Its spaces stay."""
+    return line if measure(line) <= width else f"{line[: count_fitting(line, width - 1)]}…"
 
 
 def number_of(number: int, noun: str, plural: str = "") -> str:
@@ -49,8 +120,42 @@ def number_of(number: int, noun: str, plural: str = "") -> str:
 
 
 def wrap_words(words: str) -> list[str]:
-    """Break prose into lines as wide as the terminal."""
-    return wrap(words, columns(), break_long_words=False, break_on_hyphens=False)
+    """Break prose into lines as wide as the terminal. A command at the end stays in one piece."""
+    width = columns()
+    lines = wrap(_join_command(words, width), width, break_long_words=False, break_on_hyphens=False)
+    return [line.replace(HARD_SPACE, " ") for line in lines]
+
+
+def wrap_rows(rows: Iterable[str], width: int | None) -> Iterator[str]:
+    """Yield the lines of these rows, those that are too long for the screen broken between words. A command
+    at the end of a row stays in one piece, so that it can be copied."""
+    for line in (line for row in rows for line in row.split("\n")):
+        if width is None or measure(line) <= width:
+            yield line
+            continue
+        margin = " " * min(len(line) - len(line.lstrip()), width // 2)
+        more = f"{margin}  "
+        words = _join_command(line.strip(), width - len(more))
+        lines = wrap(words, width, initial_indent=margin, subsequent_indent=more, break_on_hyphens=False)
+        yield from (each.replace(HARD_SPACE, " ") for each in lines)
+
+
+def _join_command(words: str, width: int) -> str:
+    """Return the words with hard spaces in a command at their end, if that fits on a line."""
+    found = _COMMAND.search(words)
+    if found is None or measure(found[0]) > width:
+        return words
+    return words[: found.start()] + found[0].replace(" ", HARD_SPACE)
+
+
+def fit_lines(text: str) -> list[str]:
+    """Return the lines of a text, those that are too long for the terminal broken between words. Colored ones
+    stay as they are."""
+    return [
+        row
+        for line in text.split("\n")
+        for row in ([line] if "\x1b" in line else wrap_rows([line], columns()))
+    ]
 
 
 def wrap_text(text: str, width: int, most: int, indent: str = "  ") -> list[str]:
@@ -59,15 +164,16 @@ def wrap_text(text: str, width: int, most: int, indent: str = "  ") -> list[str]
     left = text
     while left and len(rows) < most - 1:
         margin = indent if rows else ""
-        room = width - len(margin)
-        if len(left) <= room:
+        fitting = count_fitting(left, width - len(margin))
+        if fitting == len(left):
             break
-        at = left.rfind(" ", 1, room + 1)
-        at = at if at > 0 else _fit(left, room)
+        at = left.rfind(" ", 1, fitting + 1)
+        at = at if at > 0 else _fit(left, fitting)
         rows.append(margin + left[:at].rstrip())
         left = left[at:].lstrip()
     margin = indent if rows else ""
-    return [*rows, margin + one_line(left, width - len(margin))] if left or not rows else rows
+    last = cut(one_line(left, width - len(margin)), width - len(margin))
+    return [*rows, margin + last] if left or not rows else rows
 
 
 def _fit(text: str, most: int) -> int:
@@ -91,12 +197,18 @@ def echo(rows: Iterable[str]) -> None:
         click.echo(row)
 
 
+def echo_prose(rows: Iterable[str]) -> None:
+    """Print sentences: on a screen broken between words, whole in a pipe."""
+    for row in rows:
+        echo(fit_lines(row) if sys.stdout.isatty() else (row,))
+
+
 def create(path: Path, text: str) -> None:
     """Write a file that only its owner can read. Raises HoneError if there is one: nothing is overwritten."""
     try:
         descriptor = create_file(path)
     except FileExistsError:
-        raise HoneError(f"{path} is there already and is left as it is.") from None
+        raise HoneError(f"{path} already exists and was not changed.") from None
     except OSError as error:
         raise HoneError(f"{path} cannot be written: {error.strerror}.") from error
     with open(descriptor, "w", encoding="utf-8") as file:

@@ -22,7 +22,7 @@ from hone.knowledge.sections import find_past
 ID = click.IntRange(1)
 
 
-@click.command(short_help="Show what was learned and waits for you.")
+@click.command(short_help="Show the lessons that wait for you.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
 @in_home
 async def pending(hone: Hone, as_json: bool) -> Iterable[str]:
@@ -63,13 +63,13 @@ def _pending(found: Sequence[DescribedChange], hint: str) -> Iterator[str]:
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @click.pass_obj
 def approve(options: Options, ids: tuple[ChangeId, ...], yes: bool) -> int:
-    """Let changes that wait take effect.
+    """Approve changes that wait for you.
 
-    Each is shown first, to the byte; what was shown is what takes effect, or nothing does.
+    Hone shows each change first, byte for byte. Exactly what it showed takes effect, or nothing does.
     """
     found = with_home(options, lambda hone: waiting(writable_keeper(hone), ids))
     if not yes and not at_terminal():
-        raise click.UsageError("Nobody can be asked here whether to approve this: say --yes.")
+        raise click.UsageError("Hone cannot ask here whether to approve this. Add --yes.")
     agreed = [change for change in found if _agreed(change, yes=yes)]
 
     async def act(hone: Hone) -> bool:
@@ -83,7 +83,7 @@ def _agreed(change: DescribedChange, *, yes: bool) -> bool:
     echo(changes.account(change, paint_for(sys.stdout)))
     if yes or click.confirm(f"Approve change {change.entry.id} as shown?"):
         return True
-    click.echo(f"Change {change.entry.id} goes on waiting.")
+    click.echo(f"Change {change.entry.id} still waits.")
     return False
 
 
@@ -91,7 +91,7 @@ def _agreed(change: DescribedChange, *, yes: bool) -> bool:
 @click.argument("ids", metavar="ID...", type=ID, nargs=-1, required=True)
 @in_home
 async def reject(hone: Hone, ids: tuple[ChangeId, ...]) -> int:
-    """Turn changes that wait down; they stay in the log."""
+    """Reject changes that wait for you; they stay in the log."""
     keeper, code = writable_keeper(hone), 0
     for change in await waiting(keeper, ids):
         echo(map(changes.line, (change, *change.others)))
@@ -121,7 +121,7 @@ async def _settled(keeper: Keeper, change: DescribedChange, *, approved: bool) -
     except Refused as error:
         complain(f"Change {id} was not {word}: {error}", FAILED)
         return False
-    back = f" Take it back with: hone undo {made.id}" if approved else ""
+    back = f" Undo it with: hone undo {made.id}" if approved else ""
     click.echo(f"Change {id} is {word} by change {made.id}.{back}")
     return True
 
@@ -130,10 +130,10 @@ async def _settled(keeper: Keeper, change: DescribedChange, *, approved: bool) -
 @click.argument("id", type=ID)
 @in_home
 async def undo(hone: Hone, id: ChangeId) -> None:
-    """Take the change ID back, and nothing that came later.
+    """Undo the change ID, and nothing that came later.
 
-    The undo is a change of its own and can be undone. What the curator did in one go is taken back in one
-    go. Where a later change met the same place, both are shown and nothing happens.
+    The undo is a change, too, and can be undone. Changes that the curator made together are undone together.
+    If a later change touched the same place, Hone shows both and changes nothing.
     """
     keeper, paint = writable_keeper(hone), paint_for(sys.stdout)
     entry = await keeper.ledger.entry(id)
@@ -144,6 +144,6 @@ async def undo(hone: Hone, id: ChangeId) -> None:
             echo(changes.heading(each, paint))
             echo(changes.indented(changes.diff(each.entry.change.target, back, paint)))
         if change.others:
-            click.echo(f"These {len(change.others) + 1} changes were made as one and go as one.")
+            click.echo(f"These {len(change.others) + 1} changes were made together and are undone together.")
     made = await keeper.undo(id)
-    click.echo(f"Change {id} is undone by change {made.id}. Take that back with: hone undo {made.id}")
+    click.echo(f"Change {id} is undone by change {made.id}. Restore it with: hone undo {made.id}")

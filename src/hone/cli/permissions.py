@@ -8,7 +8,7 @@ import click
 from hone.app import Hone
 from hone.cli.context import in_home
 from hone.cli.options import MODES
-from hone.cli.output import columns, lay_out, to_json
+from hone.cli.output import lay_out, screen_width, to_json, wrap_rows
 from hone.core.errors import Refused
 from hone.core.permissions import MEANINGS, Action, Mode, Request
 from hone.core.visible import path_to_text, visible
@@ -28,7 +28,6 @@ Rules:
   web_fetch: *.python.org    these hosts, for pages and for commands
   network: npm ci            this command, with the network
 
-\b
 A deny rule beats every allow rule, in every mode. A wildcard never allows places that
 run by themselves or hold secrets, such as .git/hooks or .env: name those. Each part of
 a compound command must be allowed. A project's own .hone/permissions.toml can deny;
@@ -36,11 +35,11 @@ what it allows counts after `hone trust` has shown it to you.
 
 \b
 Examples:
-  hone permissions                                    the rules that hold in this folder
+  hone permissions                              list the rules of this folder
   hone permissions allow "terminal: make test"
   hone permissions deny "write_file: migrations/**"
   hone permissions allow "web_fetch: docs.python.org" --everywhere
-  hone permissions test terminal "git push --force"   what would happen, and why
+  hone permissions test terminal "git push -f"  say what would happen, and why
 """
 _EVERYWHERE = click.option("--everywhere", is_flag=True, help="In every folder, not only in this one.")
 _ACTIONS = {
@@ -75,7 +74,7 @@ async def _list(hone: Hone, as_json: bool) -> list[str]:
                 {"mode": hone.mode, "network": hone.settings.sandbox_in(hone.folder).network, "rules": rules}
             )
         ]
-    return [*_head(hone), *_rules(found)]
+    return list(wrap_rows((*_head(hone), *_rules(found)), screen_width()))
 
 
 def _head(hone: Hone) -> Iterator[str]:
@@ -90,10 +89,10 @@ def _rules(found: list[SourcedRule]) -> Iterator[str]:
         yield "There are no rules yet. `hone permissions --help` shows how to add one."
         return
     rows = [(each.kind, visible(str(each.rule)), _source(each)) for each in found]
-    yield from lay_out(("", "rule", "from"), rows, columns())
+    yield from lay_out(("", "rule", "from"), rows, screen_width())
     if not all(each.counts for each in found):
         yield ""
-        yield "What is not approved does not count. `hone trust` shows the file and asks you."
+        yield "Rules that are not approved do not count. `hone trust` shows the file and asks you."
 
 
 def _source(each: SourcedRule) -> str:
@@ -105,7 +104,7 @@ def _source(each: SourcedRule) -> str:
 @_EVERYWHERE
 @in_home
 async def allow(hone: Hone, rule: str, everywhere: bool) -> list[str]:
-    """Allow what RULE names, without a question."""
+    """Allow what RULE names without asking."""
     return [_add(hone, "allow", parse_rule(rule), everywhere=everywhere)]
 
 
@@ -123,7 +122,7 @@ def _add(hone: Hone, kind: Kind, rule: Rule, *, everywhere: bool) -> str:
     verb = "Allowed" if kind == "allow" else "Denied"
     option = " --everywhere" if everywhere else ""
     back = f'hone permissions remove "{visible(str(rule))}"{option}'
-    return f"{verb} {_where(everywhere=everywhere)}: {visible(str(rule))}. Take it back with: {back}"
+    return f"{verb} {_where(everywhere=everywhere)}: {visible(str(rule))}. Undo it with: {back}"
 
 
 @permissions.command()
@@ -186,9 +185,9 @@ async def _request(hone: Hone, tool: str, subject: str, *, network: bool) -> Req
 
 def _decided(ruling: Ruling, mode: Mode) -> Iterator[str]:
     said = {Decision.ALLOW: "allowed", Decision.ASK: "asks you", Decision.DENY: "refused"}
-    reason = ruling.reason or "It needs no question."
+    reason = ruling.reason or "Hone does not need to ask."
     yield visible(f"{mode} mode: {said[ruling.decision]}. {reason}")
     if ruling.decision is Decision.ASK:
-        yield "With nobody there to be asked: refused."
+        yield "Where nobody can be asked: refused."
     for rule in ruling.rules:
         yield visible(f'To allow it for good: hone permissions allow "{rule}"')

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TextIO
 
 from msgspec import Struct
@@ -17,6 +17,7 @@ from hone.core.events import (
     Notice,
     ReviewFailed,
     Spent,
+    Steered,
     TurnEnded,
 )
 from hone.core.messages import ToolCall
@@ -26,6 +27,8 @@ from hone.core.turn import Stop, Turn
 from hone.core.visible import one_line, visible
 
 WIDE = 100
+Fit = Callable[[str], Sequence[str]]
+"""Breaks a text into the lines of a screen."""
 TELLING = ("path", "command", "pattern", "query", "url", "name", "glob")
 """Arguments that tell most about a call, best first."""
 
@@ -56,6 +59,11 @@ def paint_for(stream: TextIO, environ: Mapping[str, str] = os.environ) -> Paint:
     return Paint(stream.isatty() and not plain)
 
 
+def split_lines(text: str) -> list[str]:
+    """Return the lines of a text as they are, for a pipe."""
+    return text.split("\n")
+
+
 class Shown(Struct, frozen=True):
     """`aside` is made of whole lines; `answer` ends the line it is on before an aside comes."""
 
@@ -67,8 +75,9 @@ class Renderer:
     """One turn after the other. Remembers whether the answer stands in the middle of a line, and which call
     the last line is about."""
 
-    def __init__(self, paint: Paint) -> None:
+    def __init__(self, paint: Paint, fit: Fit = split_lines) -> None:
         self._paint = paint
+        self._fit = fit
         self._midline = False
         self._held = ""
         self._spoken = False
@@ -89,14 +98,16 @@ class Renderer:
                 return self._end(call, outcome, seconds)
             case Restart(reason, delay):
                 self._spoken = self._thinking = False
-                return self._note(self._paint.dim(f"↻ {visible(reason)} {again(delay)}"))
+                return self._note(f"↻ {visible(reason)} {again(delay)}", self._paint.dim)
             case Notice(text):
-                return self._note(self._paint.dim(visible(text)))
+                return self._note(visible(text), self._paint.dim)
             case Spent():
                 self._thinking = False
                 return Shown()
             case Heard():
                 return Shown()
+            case Steered(text):
+                return self._note(f"> {visible(text)}")
             case Learned() | ReviewFailed() | Curated():
                 return Shown()  # it belongs to no turn; see `learned`
             case TurnEnded(turn):
@@ -121,35 +132,42 @@ class Renderer:
         if self._thinking:
             return Shown()
         self._thinking = True
-        return self._note(self._paint.dim("… thinking"))
+        return self._note("… thinking", self._paint.dim)
 
     def _end(self, call: ToolCall, outcome: Outcome, seconds: float) -> Shown:
         # Calls that ran together end in any order: a result that does not stand below its call names it.
         named = "" if self._begun == call.id else f"{describe(call)}: "
         if outcome.failed:
-            line = f"  {self._paint.red('✗')} {named}{first_line(outcome.text)}"
-        else:
-            line = f"  {self._paint.green('✓')} {named}{extent(outcome.text)}, {seconds:.1f} s"
-        return self._note(line)
+            return self._note(f"  ✗ {named}{first_line(outcome.text)}", self._mark)
+        return self._note(f"  ✓ {named}{extent(outcome.text)}, {seconds:.1f} s", self._mark)
+
+    def _mark(self, row: str) -> str:
+        """Color the mark that a row begins with."""
+        for mark, color in (("✗", self._paint.red), ("✓", self._paint.green)):
+            if row.lstrip().startswith(mark):
+                return row.replace(mark, color(mark), 1)
+        return row
 
     def _close(self, turn: Turn) -> Shown:
         unsaid = turn.stop in (Stop.ANSWERED, Stop.BUDGET, Stop.STUCK) and not self._spoken
         rest = self._say(turn.text) if unsaid else Shown()
-        paint = self._paint
-        lines = [paint.dim(f"  {account(turn.usage)}")] if turn.usage else []
+        dim, ended = self._paint.dim, ""
         if turn.stop is Stop.FAILED:
-            lines.insert(0, f"{paint.red('✗')} {visible(turn.error)}")
+            ended = self._rows(f"✗ {visible(turn.error)}", self._mark)
         elif turn.stop is Stop.INTERRUPTED:
-            lines.insert(0, paint.dim("Stopped. What was said so far is kept."))
+            ended = self._rows("Stopped. What was said so far is kept.", dim)
         elif turn.error:
-            lines.insert(0, paint.dim(visible(turn.error)))
-        shown = self._note("\n".join(lines)) if lines else Shown(self._break())
-        self._held, self._spoken, self._thinking = "", False, False
-        return Shown(rest.answer + shown.answer, shown.aside)
+            ended = self._rows(visible(turn.error), dim)
+        spent = self._rows(f"  {account(turn.usage)}", dim) if turn.usage else ""
+        self._begun, self._held, self._spoken, self._thinking = "", "", False, False
+        return Shown(rest.answer + self._break(), ended + spent)
 
-    def _note(self, line: str) -> Shown:
+    def _note(self, text: str, color: Callable[[str], str] = str) -> Shown:
         self._begun = ""
-        return Shown(self._break(), f"{line}\n")
+        return Shown(self._break(), self._rows(text, color))
+
+    def _rows(self, text: str, color: Callable[[str], str]) -> str:
+        return "".join(f"{color(row)}\n" for row in self._fit(text))
 
     def _break(self) -> str:
         ended, self._midline = "\n" if self._midline else "", False
@@ -192,7 +210,7 @@ def account(usages: Iterable[Usage]) -> str:
 
 
 def share(usage: Usage) -> str:
-    return f"{100 * usage.cached // usage.input if usage.input else 0} %"
+    return f"{100 * usage.cached // usage.input if usage.input else 0}%"
 
 
 def price(cost: float | None) -> str:

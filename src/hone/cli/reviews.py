@@ -13,8 +13,8 @@ from hone.cli.changes import NOTHING, learned_lines, line
 from hone.cli.context import Interrupts, in_home, ledger_of, with_home, writable_keeper
 from hone.cli.listing import entry, folded
 from hone.cli.options import FAILED, INTERRUPTED, complain, limit_option
-from hone.cli.output import columns, echo_json, lay_out, moment, screen_width, to_json
-from hone.cli.render import WIDE, Paint, account, paint_for, price
+from hone.cli.output import echo_json, lay_out_rows, moment, screen_width, to_json
+from hone.cli.render import Paint, account, paint_for, price
 from hone.cli.terminal.screen import working
 from hone.core.errors import Missing
 from hone.core.events import Event, Learned
@@ -32,14 +32,15 @@ TITLES = ("id", "when", "session", "about", "state", "tokens", "cached", "cost",
 RIGHT = frozenset({"id", "tokens", "cached", "cost"})
 
 
-@click.group(invoke_without_command=True, short_help="List the reviews: done, at work, to come.")
+@click.group(invoke_without_command=True, short_help="List the reviews: done, running and queued.")
 @limit_option("How many, newest first.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
 @click.pass_context
 def reviews(ctx: click.Context, limit: int, as_json: bool) -> None:
-    """List the reviews: after some turns Hone looks back over a conversation for what is worth keeping.
+    """List the reviews, newest first.
 
-    They are done beside a conversation, by the next one, or by hone worker.
+    After some turns, Hone reviews a conversation and keeps what it teaches. A review runs beside the
+    conversation, with the next one, or in hone worker.
     """
     if ctx.invoked_subcommand:
         return
@@ -52,9 +53,9 @@ def reviews(ctx: click.Context, limit: int, as_json: bool) -> None:
     if as_json:
         echo_json([data(each) for each in found])
     elif found:
-        click.echo(table(found, columns()))
+        click.echo(table(found, screen_width()))
     else:
-        click.echo("There was no review yet. Start one: hone review")
+        click.echo("There has been no review yet. Start one: hone review")
 
 
 @reviews.command(short_help="Print what was said in a review, and what it changed.")
@@ -106,35 +107,35 @@ def _said(stored: StoredSession, paint: Paint, *, full: bool) -> Iterator[str]:
 @click.argument("id", type=ID)
 @in_home
 async def retry(hone: Hone, id: JobId) -> str:
-    """Queue the review ID again, which failed or was cancelled."""
+    """Queue the review ID again after it failed or was canceled."""
     writable_keeper(hone)
     await hone.jobs.retry(id)
-    return f"Review {id} is queued again. The next conversation does it, or now: hone worker --once"
+    return f"Review {id} is queued again. The next conversation runs it. To run it now: hone worker --once"
 
 
-@reviews.command(short_help="Take a review out of the queue.")
+@reviews.command(short_help="Remove a review from the queue.")
 @click.argument("id", type=ID)
 @in_home
 async def cancel(hone: Hone, id: JobId) -> str:
-    """Take the review ID out of the queue; if it is at work, what it learns is dropped."""
+    """Remove the review ID from the queue. If it is running, what it learns is dropped."""
     writable_keeper(hone)
     await hone.jobs.cancel(id, datetime.now(UTC))
-    return f"Review {id} is cancelled. Queue it again with: hone reviews retry {id}"
+    return f"Review {id} is canceled. To queue it again: hone reviews retry {id}"
 
 
-@click.command(short_help="Look back over a conversation now, for what is worth keeping.")
+@click.command(short_help="Review a conversation now, and keep what it teaches.")
 @click.argument("session", default="")
 @click.option("--about", type=click.Choice(sorted(NAMES)), help="Only for this. [default: both]")
 @in_home
 async def review(hone: Hone, session: str, about: str | None) -> int:
-    """Look back over SESSION, your latest one if none is named, for what is worth keeping.
+    """Review SESSION, or your latest conversation, and keep what it teaches.
 
-    It is queued and done at once. Ctrl-C leaves it in the queue.
+    The review runs at once. Ctrl-C leaves it in the queue.
     """
     writable_keeper(hone)
     job = await queued(hone, session, frozenset({about}) if about else NAMES, datetime.now(UTC))
     click.echo(
-        f"Looking back over session {job.session} for {join_topics(job.topics)}: review {job.id}.", err=True
+        f"Reviewing conversation {job.session} for {join_topics(job.topics)}: review {job.id}.", err=True
     )
     with Interrupts() as interrupts:
         work = asyncio.ensure_future(attempt(hone, job.id))
@@ -142,7 +143,7 @@ async def review(hone: Hone, session: str, about: str | None) -> int:
             async with working(interrupts):
                 await asyncio.wait([work])
     if work.cancelled():
-        return complain(f"Review {job.id} is left for later: hone worker --once", INTERRUPTED)
+        return complain(f"Review {job.id} stays in the queue. To run it: hone worker --once", INTERRUPTED)
     click.echo(await outcome(hone, job.id, work.result()))
     [report] = await reports(hone, [await hone.jobs.job(job.id)])
     if report.usage:
@@ -167,25 +168,26 @@ async def outcome(hone: Hone, id: JobId, learned: Learned | None) -> str:
     job = await hone.jobs.job(id)
     if job.state is State.QUEUED:
         return (
-            visible(f"waits: {job.error}") if job.error else "somebody else is at work on this conversation"
+            visible(f"waits: {job.error}") if job.error else "another process is reviewing this conversation"
         )
     return visible(f"{job.state}: {job.error}" if job.error else job.state)
 
 
-def table(found: Sequence[Report], width: int = WIDE) -> str:
-    title, *rows = lay_out(TITLES, [_cells(each) for each in found], width, RIGHT)
+def table(found: Sequence[Report], width: int | None = None) -> str:
+    """List reviews, and below each that failed why it did. `width` is that of the screen; a pipe has none."""
+    lines, *rows = lay_out_rows(TITLES, [_cells(each) for each in found], width, RIGHT)
     indent = max(len(str(each.job.id)) for each in found) if found else 0
-    lines = [title]
     for report, row in zip(found, rows, strict=True):
-        lines.append(row)
+        lines += row
         if report.job.error:
             lines += _below(report.job.error, max(indent, len(TITLES[0])) + 2, width)
     return "\n".join(lines)
 
 
-def _below(words: str, indent: int, width: int) -> list[str]:
-    room = max(40, width - indent)
-    return [" " * indent + row for row in wrap(one_line(words, 500), room, break_on_hyphens=False)]
+def _below(words: str, indent: int, width: int | None) -> list[str]:
+    said = one_line(words, 500)
+    rows = [said] if width is None else wrap(said, width - indent, break_on_hyphens=False)
+    return [" " * indent + row for row in rows]
 
 
 def _cells(report: Report) -> tuple[str, ...]:
@@ -209,7 +211,7 @@ def join_topics(topics: Topics, joint: str = " and ") -> str:
 
 
 def percent(share: float | None) -> str:
-    return "" if share is None else f"{int(100 * share)} %"
+    return "" if share is None else f"{int(100 * share)}%"
 
 
 def _changes(report: Report) -> str:

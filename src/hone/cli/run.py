@@ -3,10 +3,10 @@
 import asyncio
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -16,29 +16,35 @@ from hone.cli.detach import SAID, After, leave, spawn
 from hone.cli.modes import WARNING
 from hone.cli.options import (
     FAILED,
+    FIT,
     INTERRUPTED,
+    Command,
     Options,
     at_terminal,
+    complete,
     image_option,
     mode_option,
+    note,
     read_piped,
     schema_option,
 )
-from hone.cli.render import Renderer, paint_for
+from hone.cli.render import Renderer, paint_for, split_lines
 from hone.core import seldom
-from hone.core.errors import HoneError
+from hone.core.errors import HoneError, Refused
 from hone.core.events import Emit, Event, Notice
 from hone.core.ledger import ChangeId, ChangeQuery, LessonText
 from hone.core.loading import import_object
-from hone.core.messages import Message
+from hone.core.messages import Attachment, Message, user
 from hone.core.model import total
 from hone.core.permissions import GO_AHEAD, Mode
 from hone.core.trust import Trust
 from hone.core.turn import Returned, Stop, Turn
+from hone.core.value import replace
 from hone.core.visible import visible
 from hone.knowledge.wording import find_lessons, lesson_data
+from hone.runtime.permissions.rules import parse_rules
 from hone.runtime.session import Session
-from hone.settings import home_folder
+from hone.settings import Settings, home_folder, read
 
 if TYPE_CHECKING:
     from hone.runtime.returning import AnswerForm, SendMessage
@@ -47,97 +53,145 @@ ATTACH = "hone.runtime.pictures:attach"
 """Loaded with the first picture."""
 READ_FORM, ASK_FOR = "hone.cli.schema_file:read_form", "hone.runtime.returning:ask_for"
 """Loaded for an answer that must fit a schema."""
+SHOWN = "hone.web.events:shown"
+"""Loaded for programs that read events."""
 NOTHING: Mapping[str, Any] = {}
+TEXT, JSON, STREAM = OUTPUTS = ("text", "json", "stream-json")
+PIPED = "standard input"
+CODES = {Stop.ANSWERED: 0, Stop.BUDGET: 3, Stop.STUCK: 3, Stop.INTERRUPTED: INTERRUPTED}
 EPILOG = """\b
 Examples:
   hone run "which files are never imported?"
   git diff | hone run "review this"
   hone run - < task.md
   hone run --image plan.png "what is wrong with this drawing?"
-  hone run --json "count the tests" | jq -r .text
+  hone run --output json "count the tests" | jq -r .text
+  hone run --output stream-json "fix the tests" | jq -r .type
   hone run --schema bug.json "what is wrong in parser.py?" | jq .line
+  hone run --max-calls 20 --allow "terminal: make test" "make the tests pass"
 
 \b
 Exit codes:
-  0 answered · 1 failed · 2 wrong usage or settings · 3 the budget was spent · 130 interrupted
+  0    answered
+  1    failed: the provider, the store, or no such conversation
+  2    wrong usage, wrong settings, or no model
+  3    the model calls were used up, or the model kept repeating itself
+  130  interrupted
 """
+
+
+class RunTask(NamedTuple):
+    """What to do. `piped` is text beside the owner's words; `voice` says whose the words are, if not the
+    owner's."""
+
+    words: str
+    piped: str = ""
+    voice: Trust | None = None
+
+
+def _noted(*names: str, field: str, **more: Any) -> Callable[[Command], Command]:
+    return click.option(*names, expose_value=False, callback=note(field), **more)
 
 
 @click.command(epilog=EPILOG)
 @click.argument("task", nargs=-1)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of the answer's text.")
-@click.option("--quiet", "-q", is_flag=True, help="Do not show what is done on the way.")
-@click.option("--model", "-m", default="", metavar="PROVIDER/NAME", help="The model to talk to.")
-@click.option("--resume", "-r", default="", metavar="ID", help="Go on with this session.")
-@click.option("--skill", "skills", multiple=True, metavar="NAME", help="Give it this skill; repeatable.")
-@click.option("--template", default="", metavar="NAME|auto", help="Begin with examples; see hone templates.")
+@click.option("--json", "as_json", is_flag=True, help="The same as --output json.")
+@click.option("--quiet", "-q", is_flag=True, help="Do not show what Hone does on the way.")
+@click.option(
+    *("--skill", "skills"),
+    multiple=True,
+    metavar="NAME",
+    help="Give it this skill; repeatable.",
+    shell_complete=complete("skills"),
+)
+@_noted(
+    "--output",
+    field="output",
+    type=click.Choice(OUTPUTS),
+    help="Print the answer, one JSON object, or one JSON object per event. [default: text]",
+)
+@_noted("--model", "-m", field="model", metavar="PROVIDER/NAME", help="The model to use.")
+@_noted(
+    *("--resume", "-r", "--session"),
+    field="resume",
+    metavar="ID",
+    help="Continue this conversation.",
+    shell_complete=complete("sessions"),
+)
+@_noted("--continue", "-c", field="last", is_flag=True, help="Continue the last conversation of this folder.")
+@_noted("--template", field="template", metavar="NAME|auto", help="Start with examples; see hone templates.")
+@_noted(
+    "--max-calls",
+    field="calls",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Stop after this many model calls; one more for a summary. [default: calls in hone.toml, or 90]",
+)
+@_noted(
+    "--allow",
+    field="allow",
+    multiple=True,
+    metavar="RULE",
+    help='Allow this without asking, such as "terminal: make test"; repeatable. See hone permissions.',
+)
+@_noted("--deny", field="deny", multiple=True, metavar="RULE", help="Refuse this; repeatable.")
 @mode_option(noted=True)
 @image_option()
 @schema_option()
 @click.pass_obj
-def run(
-    options: Options,
-    task: tuple[str, ...],
-    as_json: bool,
-    quiet: bool,
-    model: str,
-    resume: str,
-    skills: tuple[str, ...],
-    template: str,
-) -> int:
+def run(options: Options, task: tuple[str, ...], as_json: bool, quiet: bool, skills: tuple[str, ...]) -> int:
     """Do one TASK and print the answer.
 
-    The task is the argument, or what is piped in (- says so); with both, what is piped in is added to the
-    task and counts as foreign text. The answer goes to standard output, everything else to standard error.
-    Nobody is asked anything: what would need a question is refused, unless --mode full says otherwise.
+    The TASK counts as your words. Text piped in beside it is attached and counts as foreign. So does text
+    piped in alone; with - as the TASK, it counts as your words. The answer goes to standard output,
+    everything else to standard error. Nobody can be asked: Hone refuses what needs your approval, unless
+    --allow or --mode full covers it.
     """
-    words, voice = assemble(task)
-    if not words.strip():
+    options.check()
+    if as_json and options.output not in ("", JSON):
+        raise click.UsageError(f"--json and --output {options.output} do not go together.")
+    given = assemble(task)
+    if not given.words.strip():
         raise click.UsageError('There is no task. Say what to do: hone run "…"')
-    last = options.last and not resume
-    chosen = options._replace(
-        model=model or options.model,
-        resume=resume or options.resume,
-        last=last,
-        template=template or options.template,
-    )
-    if chosen.template and (chosen.resume or chosen.last):
-        raise click.UsageError("--template goes with a new session; this one has begun.")
-    return perform(chosen, words, voice, skills, as_json=as_json, quiet=quiet)
+    return perform(options._replace(output=JSON) if as_json else options, given, skills, quiet=quiet)
 
 
-def assemble(task: Sequence[str]) -> tuple[str, Trust | None]:
-    """The argument's words, and what is piped in. Nobody can tell the two apart afterwards, and so both
-    together are worth no more than what anybody may have written into a file."""
+def assemble(task: Sequence[str]) -> RunTask:
+    """Arguments are the owner's words. Anybody may have written what is piped in, unless the owner says with
+    `-` that it is the task."""
     said = " ".join(task)
     if said == "-":
-        return read_piped(), None
+        return RunTask(read_piped())
     piped = "" if at_terminal() else read_piped()
-    if said.strip() and piped.strip():
-        return f"{said}\n\n{piped}", Trust.FOREIGN
-    return said or piped, None
+    if not said.strip():
+        return RunTask(piped, voice=Trust.FOREIGN)
+    return RunTask(said, piped if piped.strip() else "")
 
 
-def perform(
-    options: Options,
-    words: str,
-    voice: Trust | None = None,
-    skills: Sequence[str] = (),
-    *,
-    as_json: bool = False,
-    quiet: bool = False,
-) -> int:
-    """`voice` says whose words they are, if not the owner's; `skills` go with them."""
+def override(options: Options) -> Settings | None:
+    """Return the settings with what holds for this run only; None if nothing does. Raises UsageError."""
+    if not (options.calls or options.allow or options.deny):
+        return None
+    try:
+        parse_rules(options.allow, options.deny)
+    except Refused as refusal:
+        raise click.UsageError(str(refusal)) from refusal
+    settings = read(options.home or home_folder())
+    return replace(settings, calls=options.calls or settings.calls).with_rules(options.allow, options.deny)
+
+
+def perform(options: Options, task: RunTask, skills: Sequence[str] = (), *, quiet: bool = False) -> int:
+    """Do the task with these skills, print what came of it, and return the exit code."""
     form: AnswerForm | None = import_object(READ_FORM)(options.schema) if options.schema else None
-    streamed = not as_json and form is None and sys.stdout.isatty()
-    emit = _shower(streamed=streamed, quiet=quiet)
-    session, returned, lessons, left = asyncio.run(_once(options, words, voice, skills, emit, form))
+    streamed = options.output in ("", TEXT) and form is None and sys.stdout.isatty()
+    emit = _print_events() if options.output == STREAM else _shower(streamed=streamed, quiet=quiet)
+    session, returned, lessons, left = asyncio.run(_once(options, task, skills, emit, form))
     left, turn = spawn(options.home or home_folder(), left), returned.turn
-    codes = {Stop.ANSWERED: 0, Stop.BUDGET: 3, Stop.STUCK: 3, Stop.INTERRUPTED: INTERRUPTED}
-    code = codes.get(turn.stop or Stop.FAILED, FAILED)
-    if as_json:
+    code = CODES.get(turn.stop or Stop.FAILED, FAILED)
+    if options.output in (JSON, STREAM):
+        kind = {"type": "done"} if options.output == STREAM else {}
         value = {"value": returned.value} if form else {}
-        print(as_object(session.id, turn, lessons, left, value))
+        print(as_object(session.id, turn, lessons, left, value, kind))
     elif returned.json:
         print(json.dumps(returned.value))
     elif not form and not streamed and code in (0, 3):
@@ -161,15 +215,13 @@ def _next_step(session: Session, options: Options) -> Iterator[str]:
 
 
 async def _once(
-    options: Options,
-    words: str,
-    voice: Trust | None,
-    skills: Sequence[str],
-    emit: Emit,
-    form: "AnswerForm | None",
+    options: Options, task: RunTask, skills: Sequence[str], emit: Emit, form: "AnswerForm | None"
 ) -> tuple[Session, Returned, Sequence[LessonText], After]:
-    async with Hone(home=options.home, mode=options.mode, learning="queue") as hone:
+    settings = override(options)
+    async with Hone(home=options.home, settings=settings, mode=options.mode, learning="queue") as hone:
         session = await open_session(hone, options)
+        if options.output == STREAM:
+            print(_begin(session), flush=True)
         _warn(session.mode)
         aside = await hone.library.use(skills, session.id)
         count = len(await hone.ledger.pending())
@@ -179,11 +231,7 @@ async def _once(
         for sentence in (*news(hone), *learned, *waits):
             emit(Notice(sentence))
         before = await hone.ledger.latest()
-        said: str | Message = words
-        if options.images:
-            attach = import_object(ATTACH)
-            said, label = await attach(words, options.images, session.agent.prefix.model, hone)
-            voice = label if voice is None else min(label, voice)
+        said, voice = await _compose(hone, session, options, task)
         with Interrupts() as interrupts:
             send = partial(take_turn, session, interrupts=interrupts)
             returned = await _answer(session, form, said, emit, send, voice, aside)
@@ -192,10 +240,30 @@ async def _once(
         return session, returned, await _lessons(hone, session, before), await leave(hone)
 
 
+def _begin(session: Session) -> str:
+    """Return the first line of a stream of events."""
+    folder, model = session.header.folder, session.agent.prefix.model
+    return json.dumps({"type": "session", "session": session.id, "folder": folder, "model": model})
+
+
+async def _compose(
+    hone: Hone, session: Session, options: Options, task: RunTask
+) -> tuple[Message, Trust | None]:
+    """Return the message, and its label if it is not the owner's."""
+    said, voice = user(task.words), task.voice
+    if options.images:
+        attach = import_object(ATTACH)
+        said, label = await attach(task.words, options.images, session.agent.prefix.model, hone)
+        voice = label if voice is None else min(label, voice)
+    if task.piped:
+        said = Message(said.role, (*said.parts, Attachment(task.piped, PIPED)))
+    return said, voice
+
+
 async def _answer(
     session: Session,
     form: "AnswerForm | None",
-    said: str | Message,
+    said: Message,
     emit: Emit,
     send: "SendMessage",
     voice: Trust | None,
@@ -209,7 +277,7 @@ async def _answer(
 
 
 async def _lessons(hone: Hone, session: Session, before: ChangeId) -> Sequence[LessonText]:
-    """What was learned in this turn, in its own words. It is in `hone log`, whether or not it can be read."""
+    """Return what was learned in this turn. It is in `hone log`, even if it cannot be read here."""
     with suppress(HoneError):
         made = await hone.ledger.entries(ChangeQuery(session=session.id, after=before))
         return await find_lessons(hone.ledger, reversed(made))
@@ -221,11 +289,23 @@ def _warn(mode: Mode) -> None:
     if mode is Mode.FULL:
         print(WARNING, file=sys.stderr)
     elif mode is Mode.ASK:
-        print("Mode ask: nobody is asked here, so every write and command is refused.", file=sys.stderr)
+        print("Mode ask: nobody can be asked here, so Hone refuses every write and command.", file=sys.stderr)
+
+
+def _print_events() -> Emit:
+    """Print one JSON object per event, in ASCII, as soon as it happens."""
+    shown = import_object(SHOWN)
+
+    def show(event: Event) -> None:
+        kind, values = shown(event)
+        print(json.dumps({"type": kind, **values}), flush=True)
+
+    return show
 
 
 def _shower(*, streamed: bool, quiet: bool) -> Emit:
-    renderer = Renderer(paint_for(sys.stderr))
+    fit = import_object(FIT) if sys.stderr.isatty() else split_lines
+    renderer = Renderer(paint_for(sys.stderr), fit)
 
     def show(event: Event) -> None:
         shown = renderer.show(event)
@@ -243,13 +323,15 @@ def as_object(
     lessons: Sequence[LessonText] = (),
     left: After = After.NONE,
     more: Mapping[str, Any] = NOTHING,
+    kind: Mapping[str, Any] = NOTHING,
 ) -> str:
-    """The whole turn for a program, in ASCII. `learned` is what it learned already; `learning` says who looks
-    back over it: a process in the background, the next `hone` (queued), or none because nothing is due."""
+    """Return the whole turn for a program, in ASCII. `learned` is what it learned already; `learning` says
+    who reviews it: a process in the background, the next `hone` (queued), or none because nothing is due."""
     spent = total(turn.usage)
     usage = {"input": spent.input, "cached": spent.cached, "output": spent.output, "cost": spent.cost}
     return json.dumps(
         {
+            **kind,
             "session": session,
             "text": turn.text,
             "stop": turn.stop,

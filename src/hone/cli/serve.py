@@ -12,6 +12,7 @@ import click
 from hone.cli.modes import WARNING
 from hone.cli.options import Options
 from hone.cli.serve_keys import keys
+from hone.cli.serve_logins import link, logins
 from hone.core.permissions import Mode
 from hone.settings import read
 from hone.web.keys import password
@@ -50,7 +51,7 @@ Other programs talk to it as to OpenAI. Give each a key:
     type=click.FloatRange(0),
     default=10.0,
     show_default=True,
-    help="Seconds that turns under way have to end by themselves when the server ends.",
+    help="Seconds that running turns have to finish when the server stops.",
 )
 @click.pass_context
 def serve(
@@ -77,7 +78,7 @@ def serve(
         click.echo(
             f"For other programs: {url.partition('/login')[0]}/v1, with a key: hone serve keys add NAME"
         )
-        click.echo(f"Your own key is in {home}/serve.key")
+        click.echo(f"Your own key is in {home}/serve.key. A link for another browser: hone serve link")
         if Mode(read(home).mode) is Mode.FULL:
             click.echo(WARNING, err=True)
         click.echo("Ctrl-C ends.", err=True)
@@ -90,7 +91,8 @@ def serve(
     return 0
 
 
-serve.add_command(keys)
+for command in (keys, link, logins):
+    serve.add_command(command)
 
 
 def _has_screen() -> bool:

@@ -3,7 +3,7 @@
 import click
 
 from hone.cli.options import Options
-from hone.cli.output import columns, echo_json, lay_out, moment
+from hone.cli.output import echo_json, lay_out, moment, screen_width
 from hone.core.clock import SystemClock
 from hone.settings import home_folder
 from hone.web.api_keys import ApiKeys, KeyKind
@@ -65,7 +65,7 @@ def list_(options: Options, as_json: bool) -> None:
             )
             for key in found
         ]
-        click.echo("\n".join(lay_out(("name", "for", "made", "last used"), rows, columns())))
+        click.echo("\n".join(lay_out(("name", "for", "made", "last used"), rows, screen_width())))
     else:
         click.echo("There are no API keys. Make one: hone serve keys add NAME")
 

@@ -14,8 +14,17 @@ from hone.cli.context import in_home, with_home, writable_keeper
 from hone.cli.forget import counted, resting, withdrawn
 from hone.cli.listing import as_json as printed
 from hone.cli.listing import lines, table, transcript
-from hone.cli.options import FAILED, Options, at_terminal, complain, confirm, limit_option, parse_age
-from hone.cli.output import columns, create, echo, screen_width, to_json
+from hone.cli.options import (
+    FAILED,
+    Options,
+    at_terminal,
+    complain,
+    complete,
+    confirm,
+    limit_option,
+    parse_age,
+)
+from hone.cli.output import create, echo, echo_prose, screen_width, to_json
 from hone.cli.render import account, paint_for
 from hone.core.errors import Missing
 from hone.core.ids import SessionId
@@ -33,15 +42,15 @@ from hone.tools.recall import nothing
 LESSONS = click.option(
     "--lessons",
     type=click.Choice(["keep", "withdraw"]),
-    help="What becomes of what was learned from them. [default: ask; kept with --yes]",
+    help="Keep or withdraw what was learned from them. [default: ask; kept with --yes]",
 )
 
 
 @click.group()
 def sessions() -> None:
-    """List, read, go on with, copy and remove conversations.
+    """List, read, continue, copy and delete conversations.
 
-    A session is named by its id; as much of its beginning as is unique will do.
+    Name a session by its id. The beginning of the id is enough if it is unique.
     """
 
 
@@ -55,7 +64,7 @@ async def list_(hone: Hone, limit: int, everything: bool, as_json: bool) -> str:
     found = await hone.sessions.list(limit, None if everything else Origin.USER)
     if as_json:
         return to_json([to_object(each) for each in found])
-    return table(found, columns()) if found else "There are no sessions yet. Start one: hone"
+    return table(found, screen_width()) if found else "There are no conversations yet. Start one: hone"
 
 
 @sessions.command(short_help="Find what was said in any of them.")
@@ -72,8 +81,8 @@ def search(
 ) -> int:
     """Find what was said: a whole question, or WORDS, "phrases" and beginnings* of words.
 
-    Any of the words will do; what holds the most and the rarest of them comes first. A day or month in the
-    question counts, too, and so does "I said" or "you suggested".
+    A message matches if it has any of the words; those with the most and the rarest words come first. A day
+    or month in the question counts, too, and so does "I said" or "you suggested".
     """
     now = datetime.now(UTC)
     query = Query(
@@ -92,12 +101,12 @@ def search(
         if found.waiting:
             click.echo(f"{found.waiting:,} older messages cannot be found yet; search again.", err=True)
     else:
-        click.echo(nothing(found))
+        echo_prose([nothing(found)])
     return 0 if found.hits else FAILED
 
 
 @sessions.command()
-@click.argument("id")
+@click.argument("id", shell_complete=complete("sessions"))
 @click.option("--full", is_flag=True, help="Show calls and results whole.")
 @click.option("--at", type=click.IntRange(1), help="Only the messages around this one.")
 @click.option("--earlier", is_flag=True, help="As it was before notes took the place of older messages.")
@@ -114,20 +123,21 @@ async def show(
     if as_json:
         return exported(stored, "json").removesuffix("\n")
     costs = ("", account(each.usage for each in spent)) if spent and at is None else ()
-    return (*transcript(stored, paint_for(sys.stdout), full=full, at=at), *costs)
+    paint, width = paint_for(sys.stdout), screen_width()
+    return (*transcript(stored, paint, full=full, at=at, width=width), *costs)
 
 
 @sessions.command()
-@click.argument("id")
+@click.argument("id", shell_complete=complete("sessions"))
 @click.pass_obj
 def resume(options: Options, id: str) -> int:
-    """Go on with the session ID: the same as hone --resume ID."""
+    """Continue the session ID. The same as hone --resume ID."""
     code: int = import_object(CHAT)(options._replace(resume=id, last=False))
     return code
 
 
 @sessions.command()
-@click.argument("id")
+@click.argument("id", shell_complete=complete("sessions"))
 @click.argument("title", nargs=-1, required=True)
 @in_home
 async def rename(hone: Hone, id: str, title: tuple[str, ...]) -> str:
@@ -138,7 +148,7 @@ async def rename(hone: Hone, id: str, title: tuple[str, ...]) -> str:
 
 
 @sessions.command()
-@click.argument("id")
+@click.argument("id", shell_complete=complete("sessions"))
 @click.option(
     "--format",
     "form",
@@ -160,8 +170,8 @@ async def export(hone: Hone, id: str, form: str, output: Path | None) -> str:
 
 
 @sessions.command(short_help="Begin a new session with the messages of another.")
-@click.argument("id")
-@click.option("--at", type=int, help="The last message to take over, by its number in `show`. [default: all]")
+@click.argument("id", shell_complete=complete("sessions"))
+@click.option("--at", type=int, help="The last message to copy, by its number in `show`. [default: all]")
 @in_home
 async def branch(hone: Hone, id: str, at: int | None) -> str:
     """Begin a new session with the messages of the session ID, and print its id."""
@@ -170,20 +180,20 @@ async def branch(hone: Hone, id: str, at: int | None) -> str:
 
 
 @sessions.command()
-@click.argument("ids", metavar="ID...", nargs=-1, required=True)
+@click.argument("ids", metavar="ID...", nargs=-1, required=True, shell_complete=complete("sessions"))
 @LESSONS
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @click.pass_obj
 def delete(options: Options, ids: tuple[str, ...], lessons: str | None, yes: bool) -> int:
     """Delete sessions for good.
 
-    Messages that another session shares stay with that one; what the sessions cost stays known. If something
-    was learned from them, you are asked whether to withdraw it, too. The command can be repeated: what is
-    deleted already is named and left out. An id that nobody knows is an error; the others are deleted.
+    Messages that another session shares stay there, and the costs stay in the totals. If Hone learned
+    something from the sessions, it asks whether to withdraw that, too. You can repeat the command: it names
+    and skips sessions that are already deleted. An unknown id is an error; the others are deleted.
     """
     chosen, gone, unknown = with_home(options, lambda hone: _select(hone, ids))
     for id in gone:
-        click.echo(f"Session {id} was deleted already.")
+        click.echo(f"Session {id} is already deleted.")
     for sentence in unknown:
         complain(sentence, FAILED)
     if not chosen:
@@ -223,9 +233,9 @@ async def _select(
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @click.pass_obj
 def prune(options: Options, age: str, lessons: str | None, yes: bool) -> int:
-    """Delete the sessions nobody has been active in for some time.
+    """Delete sessions that have been inactive for some time.
 
-    They are listed first.
+    Hone lists them first.
     """
     limit = datetime.now(UTC) - parse_age(age)
     every = with_home(options, lambda hone: hone.sessions.list(None, None))
@@ -276,8 +286,8 @@ def _remove(
     """Says what goes, asks, and lets it go, with what was learned from it if that is wanted, and from those
     that went before. Gives the exit code."""
     count = "1 session" if len(chosen) == 1 else f"{len(chosen):,} sessions"
-    click.echo(table(chosen, columns()))
-    alone = f"{count} would be deleted. Nobody can be asked here: say --yes."
+    click.echo(table(chosen, screen_width()))
+    alone = f"{count} would be deleted. Hone cannot ask here. Add --yes."
     if not confirm(f"Delete {count} for good?", alone, yes=yes):
         click.echo("Nothing was deleted.")
         return FAILED
@@ -314,5 +324,5 @@ def _unlearn(options: Options, ids: Sequence[SessionId], lessons: str | None, *,
     authors = [each.entry.change.author for each in found]
     named = {id for by in authors for id in (by.session, by.parent, *(each.session for each in by.evidence))}
     ways = " and ".join(f"hone forget {id}" for id in ids if id in named)
-    click.echo(f"What was learned stays. Withdraw it with: {ways}")
+    click.echo(f"The lessons stay. To withdraw them: {ways}")
     return 0

@@ -15,9 +15,10 @@ from hone.core.errors import SettingsError
 from hone.core.regex import regex
 from hone.files.atomic import write
 
-Value = str | bool | tuple[str, ...]
-Changes = Mapping[tuple[str, ...], Value]
-"""By table and key, such as ("providers", "mine", "url")."""
+Scalar = str | bool | int | float
+Value = Scalar | tuple[Scalar, ...]
+Changes = Mapping[tuple[str, ...], Value | None]
+"""By table and key, such as ("providers", "mine", "url"). None takes a key out."""
 
 _LINE = regex(r"[^\n]*\n|[^\n]+")
 _HEADER = regex(r"\s*\[([^\[\]\n]+)\]\s*(?:#.*)?")
@@ -40,12 +41,32 @@ def write_settings(file: Path, changes: Changes) -> None:
         ) from error
 
 
+def load_changed(file: Path, changes: Changes) -> str:
+    """Return the text that the file would have. Raises ValueError if that cannot be done line by line."""
+    return change_text(file.read_text("utf-8") if file.exists() else "", changes)
+
+
+def find_written(file: Path, path: tuple[str, ...]) -> object:
+    """Return what a settings file has for a key; None if it has nothing. Raises SettingsError."""
+    try:
+        values: object = tomllib.loads(file.read_text("utf-8")) if file.exists() else {}
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"{file} cannot be read: {error}. hone config check says more.") from error
+    for name in path:
+        values = values.get(name) if isinstance(values, dict) else None
+    return values
+
+
 def change_text(text: str, changes: Changes) -> str:
     """Return a TOML text with these values in it. Raises ValueError if that cannot be done line by line."""
     expected = copy.deepcopy(tomllib.loads(text))
     lines = _LINE.findall(text)
     ending = "\r\n" if lines and lines[0].endswith("\r\n") else "\n"
     for path, value in changes.items():
+        if value is None:
+            _take_out(expected, path)
+            _remove(lines, path, expected)
+            continue
         _set(expected, path, value)
         _place(lines, path, value, ending)
     changed = "".join(lines)
@@ -60,6 +81,33 @@ def _set(values: dict[str, Any], path: tuple[str, ...], value: Value) -> None:
     values[path[-1]] = list(value) if isinstance(value, tuple) else value
 
 
+def _take_out(values: dict[str, Any], path: tuple[str, ...]) -> None:
+    for name in path[:-1]:
+        values = values.get(name, {})
+    values.pop(path[-1], None)
+
+
+def _remove(lines: list[str], path: tuple[str, ...], expected: Mapping[str, Any]) -> None:
+    """Remove the lines of a key: as many as its value takes. Its comment goes with it. Raises ValueError."""
+    *table, key = path
+    start, end = _find_table(lines, tuple(table)) or (0, 0)
+    at = next((at for at in range(start, end) if _names(lines[at], key)), end)
+    for last in range(at + 1, end + 1):
+        try:
+            if tomllib.loads("".join([*lines[:at], *lines[last:]])) == expected:
+                del lines[at:last]
+                return
+        except tomllib.TOMLDecodeError:
+            continue  # a value in the middle
+    if tomllib.loads("".join(lines)) != expected:
+        raise ValueError("the key is written in another way")
+
+
+def _names(line: str, key: str) -> bool:
+    name, _, rest = line.partition("=")
+    return bool(rest) and name.strip() in (key, _spell_key(key))
+
+
 def _place(lines: list[str], path: tuple[str, ...], value: Value, ending: str) -> None:
     """Replace the line of a key, or add one, and its table if need be."""
     *table, key = path
@@ -72,7 +120,7 @@ def _place(lines: list[str], path: tuple[str, ...], value: Value, ending: str) -
     start, end = found
     for at in range(start, end):
         name, _, rest = lines[at].partition("=")
-        if rest and name.strip() == key:
+        if _names(lines[at], key):
             lines[at] = f"{name}= {_spell(value)}{_comment(rest)}{ending}"
             return
     at = _find_room(lines, start, end) if table else _find_example(lines, end, key)
@@ -134,6 +182,8 @@ def _comment(rest: str) -> str:
 def _spell(value: Value) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, int | float):
+        return repr(value)
     if isinstance(value, tuple):
         return f"[{', '.join(map(_spell, value))}]"
     return "".join(['"', *(_spell_letter(letter) for letter in value), '"'])
@@ -153,5 +203,7 @@ def _by_hand(changes: Changes) -> str:
     """Say what the owner can write instead."""
     lines: list[str] = []
     for path, value in changes.items():
+        if value is None:
+            return f"Take {'.'.join(map(_spell_key, path))} out of it yourself."
         _place(lines, path, value, "\n")
     return "Write this into it yourself:\n\n" + "".join(lines).rstrip()

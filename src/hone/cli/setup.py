@@ -38,23 +38,23 @@ SHOWN = 8
 ADDRESS = "a server at another address"
 NOTHING = "No model can be used yet: no key is set or stored, and no local server answers."
 ALONE = (
-    "Nobody can be asked here. Take the first model that is found with --yes, or name one: "
+    "Hone cannot ask here. Use --yes for the first model it finds, or name one: "
     "--model PROVIDER/NAME or --url ADDRESS"
 )
 
 
 @click.command(short_help="Choose a model, test it and write it to hone.toml.")
-@click.option("--model", "-m", default="", metavar="PROVIDER/NAME", help="Take this model; nothing is asked.")
-@click.option("--url", default="", metavar="ADDRESS", help="Take the server at this address.")
+@click.option("--model", "-m", default="", metavar="PROVIDER/NAME", help="Use this model, and ask nothing.")
+@click.option("--url", default="", metavar="ADDRESS", help="Use the server at this address.")
 @click.option("--name", default="", help="What to call that server in hone.toml. [default: mine]")
 @click.option("--key", default="", metavar="VARIABLE", help="The variable that holds that server's key.")
-@click.option("--yes", "-y", is_flag=True, help="Take the first model that is found.")
+@click.option("--yes", "-y", is_flag=True, help="Use the first model found.")
 @click.pass_obj
 def setup(options: Options, *, model: str, url: str, name: str, key: str, yes: bool) -> int:
     """Choose a model, test it and write it to hone.toml.
 
     Looks for keys in the environment, for stored keys and for servers on this machine, and offers what it
-    finds. The choice is tested with one call before anything is written. What else is in hone.toml stays.
+    finds. It tests your choice with one call before it writes anything. Everything else in hone.toml stays.
     """
     steps = Setup(options.home or home_folder())
     wanted = model or options.model
@@ -85,7 +85,7 @@ def _converse(steps: "Setup", options: Options) -> int:
         break
     steps.write(choice)
     if not click.confirm("Talk to it now?", default=True):
-        click.echo("Whenever you like: hone")
+        click.echo("Start it any time: hone")
         return 0
     click.echo()
     code: int = import_object(CHAT)(options, ())

@@ -14,7 +14,8 @@ from hone.core.transcript import Transcript
 from hone.core.trust import Trust
 from hone.models.providers import KNOWN, Provider, list_models
 from hone.runtime.model_factory import KeyedEnvironment
-from hone.settings import ProviderSettings, Settings
+from hone.settings import Settings
+from hone.settings.sections import ProviderSettings
 
 QUESTION = "This is a test of the connection. Reply with one short sentence that says hello."
 NAME = "mine"

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from hone.cli.output import lay_out
-from hone.cli.render import WIDE, Paint
+from hone.cli.render import Paint
 from hone.core.screen import screen
 from hone.core.skill import ListedSkill, SkillOrigin, UsageCounts
 from hone.core.value import replace
@@ -34,7 +34,7 @@ async def find_skills(library: Library, query: str, *, archived: bool = False) -
     return [replace(each, counts=counts.get(each.name, each.counts)) for each in found]
 
 
-def table(skills: Sequence[ListedSkill], width: int = WIDE) -> str:
+def table(skills: Sequence[ListedSkill], width: int | None = None) -> str:
     rows = [
         (each.name, _origin(each), f"{each.counts.uses:,}", _last(each.counts), each.description)
         for each in skills
@@ -100,7 +100,7 @@ def report(plan: InstallPlan, source: str) -> Iterator[str]:
         for each in oddities(path, data, runs=path in scripts)
     ]
     if odd:
-        yield from ("Worth a look before you say yes:", *odd)
+        yield from ("Look at this before you say yes:", *odd)
 
 
 def secrets(plan: InstallPlan) -> Iterator[str]:

@@ -12,12 +12,13 @@ from hone.cli.context import in_home, ledger_of, open_editor, with_home
 from hone.cli.editing import MUST_WAIT, edit_document
 from hone.cli.inspecting import Inspected, inspect, inspect_all, states
 from hone.cli.installing import fetched, installed
-from hone.cli.options import FAILED, Options, at_terminal, read_piped
-from hone.cli.output import columns, echo, to_json
+from hone.cli.options import FAILED, Options, at_terminal, complete, read_piped
+from hone.cli.output import echo, screen_width, to_json
 from hone.cli.render import paint_for
 from hone.cli.skill_text import find_skills, heading, readable
 from hone.core.errors import Missing, Refused
 from hone.core.ledger import Entry, skill
+from hone.core.loading import import_object
 from hone.core.skill import DOCUMENT, ListedSkill, SkillOrigin, UsageCounts
 from hone.core.visible import one_line, visible
 from hone.files.tree import FileTree
@@ -28,6 +29,7 @@ from hone.knowledge.skills.document import decode, parse, write_document
 from hone.knowledge.skills.facts import content_digest, digest_files, facts, split_facts
 from hone.knowledge.skills.folder import Archive, Create, Edit, Pin, Restore, Uninstall, Unpin
 from hone.knowledge.skills.naming import advise, check_name
+from hone.registry import list_below
 
 SKELETON = """\
 # When to use this
@@ -41,33 +43,45 @@ Say it here and in the description above: by the description it is found again.
 DESCRIPTION = "What this does, and when to use it."
 
 
-@click.group()
-def skills() -> None:
-    """List, read, write, install and put away skills.
+class SkillsGroup(click.Group):
+    """Has its own commands, and those that features add; these are loaded when they are called."""
 
-    A skill is a folder with a SKILL.md: how to do a class of tasks. They lie in Hone's home, below skills/,
-    where you may edit them. Every change is in hone log and can be taken back with hone undo.
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted({*super().list_commands(ctx), *list_below("skills")})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        place, _ = list_below("skills").get(cmd_name, ("", ""))
+        command = import_object(place) if place else super().get_command(ctx, cmd_name)
+        return command if isinstance(command, click.Command) else None
+
+
+@click.group(cls=SkillsGroup)
+def skills() -> None:
+    """List, read, write, install and archive skills.
+
+    A skill is a folder with a SKILL.md: how to do a class of tasks. Skills are in Hone's home, below skills/,
+    and you may edit them there. hone log lists every change, and hone undo undoes one.
     """
 
 
 @skills.command("list")
 @click.argument("query", nargs=-1)
-@click.option("--archived", is_flag=True, help="Those that were put away.")
+@click.option("--archived", is_flag=True, help="List archived skills.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
 @in_home
 async def list_(hone: Hone, query: tuple[str, ...], archived: bool, as_json: bool) -> str:
-    """List all skills by name, or those for QUERY, the best first."""
+    """List all skills by name, or the best matches for QUERY."""
     found = await find_skills(hone.library, " ".join(query), archived=archived)
     if as_json:
         return to_json([skill_text.to_object(each) for each in found])
     if found:
-        return skill_text.table(found, columns())
-    return "There are no such skills." if query or archived else "There are no skills yet."
+        return skill_text.table(found, screen_width())
+    return "No skill matches." if query or archived else "There are no skills yet."
 
 
 @skills.command()
-@click.argument("name")
-@click.option("--file", "file", default="", metavar="FILE", help="One of its files, and nothing else.")
+@click.argument("name", shell_complete=complete("skills"))
+@click.option("--file", "file", default="", metavar="FILE", help="Print only this file.")
 @in_home
 async def show(hone: Hone, name: str, file: str) -> Iterable[str]:
     """Print the skill NAME as it is now. This does not count as a use."""
@@ -89,13 +103,15 @@ async def show(hone: Hone, name: str, file: str) -> Iterable[str]:
 
 
 @skills.command()
-@click.argument("name")
-@click.option("--from", "source", default="", metavar="FILE", help="Take this SKILL.md; - reads a pipe.")
+@click.argument("name", shell_complete=complete("skills"))
+@click.option(
+    "--from", "source", default="", metavar="FILE", help="Use this SKILL.md; - reads standard input."
+)
 @click.pass_obj
 def new(options: Options, name: str, source: str) -> int:
     """Write the new skill NAME.
 
-    The name says a class of task, such as release-notes. At a terminal your editor opens on a skeleton.
+    The name is a class of task, such as release-notes. At a terminal, your editor opens with a skeleton.
     """
     text = _taken(source) if source else write_document(check_name(name), DESCRIPTION, SKELETON)
 
@@ -124,21 +140,23 @@ def _taken(source: str) -> str:
 
 
 @skills.command(short_help="Open a skill in an editor, and record what you changed.")
-@click.argument("name")
+@click.argument("name", shell_complete=complete("skills"))
 @click.pass_obj
 def edit(options: Options, name: str) -> int:
     """Open the SKILL.md of NAME in your editor ($VISUAL, $EDITOR).
 
-    You edit a copy. What you save is merged with what has changed meanwhile and recorded as your change. If
-    it cannot be used, the copy stays, and you are told where.
+    You edit a copy. Hone merges what you save with changes made meanwhile and records it as your change. If
+    that fails, the copy stays, and Hone says where it is.
     """
 
     async def act(hone: Hone) -> None:
         known = facts(await hone.library.files(name))
         if known.origin is SkillOrigin.BUNDLED:
-            raise Refused(f"{name} comes with Hone and stays as it is. Write your own: hone skills new NAME")
+            raise Refused(
+                f"{name} comes with Hone and cannot be edited. Write your own: hone skills new NAME"
+            )
         if known.archived:
-            raise Refused(f"{name} is archived. Take it out first: hone skills restore {name}")
+            raise Refused(f"{name} is archived. Restore it first: hone skills restore {name}")
 
     with_home(options, act)
     return _edited(options, name)
@@ -180,12 +198,12 @@ def _shelving(command: str, edit: Edit, done: str, help: str, short_help: str = 
     """Return the command that does one thing to a skill as a whole."""
 
     @skills.command(command, help=help, short_help=short_help or None)
-    @click.argument("name")
+    @click.argument("name", shell_complete=complete("skills"))
     @in_home
     async def shelve(hone: Hone, name: str) -> str:
         await hone.library.files(name)
         entry = await hone.keeper.edit_skill(name, edit, OWNER)
-        return f"{name} {done}. Take it back with: hone undo {entry.id}"
+        return f"{name} {done}. Undo it with: hone undo {entry.id}"
 
     return shelve
 
@@ -194,27 +212,27 @@ pin = _shelving(
     "pin",
     Pin(),
     "is pinned",
-    "Keep NAME as it is: neither the review nor the curator changes it, and it is first in rank.",
+    "Pin NAME: neither a review nor the curator changes it, and it ranks first.",
     "Keep a skill first in the prompt and out of reviews.",
 )
-unpin = _shelving("unpin", Unpin(), "is no longer pinned", "Pin NAME no longer.")
+unpin = _shelving("unpin", Unpin(), "is no longer pinned", "Unpin NAME.")
 archive = _shelving(
-    "archive", Archive(), "is archived", "Put NAME away: it is kept, and in no prompt and no list."
+    "archive", Archive(), "is archived", "Archive NAME: Hone keeps it, but no prompt or list has it."
 )
-restore = _shelving("restore", Restore(), "is back", "Take NAME out of the archive.")
+restore = _shelving("restore", Restore(), "is back", "Restore NAME from the archive.")
 _shelving(
     "uninstall",
     Uninstall(),
-    "is taken away",
-    "Take away the skill NAME that was installed. If it is a corrected copy of one that comes with Hone, the "
-    "original takes its place again.",
-    "Take away a skill that was installed, or a corrected copy.",
+    "is removed",
+    "Remove the installed skill NAME. If it is a corrected copy of one that comes with Hone, the original "
+    "returns.",
+    "Remove an installed skill or a corrected copy.",
 )
 
 
 def _taken_in(found: Inspected) -> Iterator[str]:
     for entry in found.taken:
-        yield f"{found.name}: your edit is change {entry.id}. Take it back with: hone undo {entry.id}"
+        yield f"{found.name}: your edit is change {entry.id}. Undo it with: hone undo {entry.id}"
 
 
 @skills.command(short_help="Install a skill from a folder, an archive or a repository.")
@@ -223,38 +241,39 @@ def _taken_in(found: Inspected) -> Iterator[str]:
     "--path", "folder", default="", metavar="FOLDER", help="Where in the archive or repository it is."
 )
 @click.option("--ref", default="", metavar="NAME", help="The branch or tag of the repository.")
-@click.option("--name", default="", help="Another name than its SKILL.md says.")
-@click.option("--hash", "seal", default="", metavar="SHA256", help="Install these very bytes, or nothing.")
+@click.option("--name", default="", help="Use this name, not the one in SKILL.md.")
+@click.option("--hash", "seal", default="", metavar="SHA256", help="Install exactly this digest, or nothing.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @click.pass_obj
 def install(options: Options, source: str, folder: str, ref: str, name: str, seal: str, yes: bool) -> int:
-    """Install the skill in SOURCE: a folder, a zip or tar.gz archive, or the address of a git repository.
+    """Install the skill in SOURCE: a folder, a zip or tar.gz archive, the address of a git repository, or an
+    MCP server as mcp:NAME.
 
-    What would be installed is shown first, and what is odd about it. What was shown is what is installed. If
-    it is installed already and its bytes are others now, you see what changed and are asked again.
+    Hone first shows the files and anything odd about them, then asks. Exactly what it showed is installed. If
+    an earlier version is installed, Hone shows what changed.
     """
-    return installed(options, *fetched(source, folder, ref, name), seal, yes=yes)
+    return installed(options, *fetched(options, source, folder, ref, name), seal, yes=yes)
 
 
 @skills.command(short_help="Show how a skill has changed.")
-@click.argument("name")
+@click.argument("name", shell_complete=complete("skills"))
 @click.argument("change", type=int, required=False)
 @in_home
 async def diff(hone: Hone, name: str, change: int | None) -> str:
     """Print how NAME has changed since it was made or installed, or what one CHANGE did to it."""
     made = steps(*await states(hone.library, name, change))
     lines = changes.diff(skill(name), made, paint_for(sys.stdout))
-    return "\n".join(lines) or f"{name} is as it was at first."
+    return "\n".join(lines) or f"{name} has not changed."
 
 
 @skills.command()
 @click.argument("name", required=False)
 @click.pass_obj
 def check(options: Options, name: str | None) -> int:
-    """Look at the skills as they lie in Hone's home, all of them or NAME.
+    """Check the skills in Hone's home, or the skill NAME.
 
-    What you have edited by hand is taken in. What cannot be used is named, with the reason; then the exit
-    code is 1.
+    Hone records what you edited by hand. It names each skill that cannot be used, with the reason; then the
+    exit code is 1.
     """
     found, problems = with_home(options, lambda hone: _inspected(hone, name))
     for each in found:

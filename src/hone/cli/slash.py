@@ -1,7 +1,7 @@
 """Slash commands: input that the chat handles itself instead of sending it to the agent."""
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from difflib import get_close_matches
@@ -13,13 +13,14 @@ from hone.cli import changes, modes, reviews, skill_text
 from hone.cli.listing import table
 from hone.cli.output import columns, wrap_words
 from hone.cli.pending import waiting
-from hone.cli.render import account
 from hone.core.errors import HoneError, Refused
 from hone.core.ledger import ChangeId, ChangeQuery
 from hone.core.loading import import_object
+from hone.core.messages import Message, user
 from hone.core.permissions import Mode
 from hone.core.regex import regex
 from hone.core.topics import NAMES
+from hone.core.trust import Trust
 from hone.core.visible import one_line, text_to_path, visible
 from hone.knowledge import descriptions, journal, places
 from hone.knowledge.keeper import Keeper
@@ -30,7 +31,9 @@ from hone.runtime.session import Session
 
 LATEST = 10
 """Conversations or changes in a list."""
-_COMMAND = regex(r"/(?=[0-9-]*[A-Za-z])([A-Za-z0-9][A-Za-z0-9-]*)(?:\s+(.*))?", re.DOTALL)
+_COMMAND = regex(
+    r"/(?=[0-9-]*[A-Za-z])([A-Za-z0-9][A-Za-z0-9-]*|[A-Za-z0-9][\w-]*:[\w.-]+)(?:\s+(.*))?", re.DOTALL
+)
 
 
 @dataclass(slots=True)
@@ -49,13 +52,33 @@ class ChatState:
 
 
 class SlashRequest(Struct, frozen=True):
-    """What a command has to say to the agent: the user's words, and what Hone tells with them."""
+    """What a command has to say to the agent: the user's words, and what Hone tells with them. `message` is
+    sent instead of the words where there is more than words, with `voice` as its label."""
 
     words: str
-    aside: str
+    aside: str = ""
+    message: Message | None = None
+    voice: Trust | None = None
 
 
-Act = Callable[[ChatState, str], Awaitable[str | SlashRequest]]
+class SlashDraft(Struct, frozen=True):
+    """Words for the prompt, to be changed and sent by the user. `said` is printed first."""
+
+    words: str
+    said: str = ""
+
+
+class SlashMenu(Struct, frozen=True):
+    """A list to choose from. `then` gets the number of the row, counted from 0. `above` is printed first."""
+
+    title: str
+    rows: Sequence[str]
+    then: "Callable[[int], Awaitable[SlashResult]]"
+    above: str = ""
+
+
+SlashResult = str | SlashRequest | SlashDraft | SlashMenu
+Act = Callable[[ChatState, str], Awaitable[SlashResult]]
 
 
 class Command(Struct, frozen=True):
@@ -70,41 +93,50 @@ def parse(message: str) -> tuple[str, str] | None:
     return (found[1].lower(), (found[2] or "").strip()) if found else None
 
 
-async def obey(state: ChatState, name: str, argument: str) -> str | SlashRequest:
-    """What to print, or to send. A command that fails says why, and nothing else happens. Raises EOFError to
-    leave."""
-    command = COMMANDS.get({"exit": "quit"}.get(name, name))
+def parse_own(message: str) -> str:
+    """Return the command that the owner wants to run; empty for what is none."""
+    return message.strip()[1:].strip() if message.lstrip().startswith("!") else ""
+
+
+async def obey(state: ChatState, name: str, argument: str) -> SlashResult:
+    """Return what to print, to send or to choose from. A command that fails says why, and nothing else
+    happens. Raises EOFError to leave."""
+    command = COMMANDS.get(ALIASES.get(name, name))
+    return await settle(command.act(state, argument) if command else _other(state, name, argument))
+
+
+async def settle(result: Awaitable[SlashResult]) -> SlashResult:
+    """Wait for a command, and return what it failed with as words."""
     try:
-        return await (command.act(state, argument) if command else _other(state, name, argument))
+        return await result
     except HoneError as error:
         return visible(str(error))
 
 
-async def _other(state: ChatState, name: str, argument: str) -> str | SlashRequest:
-    """Every skill is a command, unless it has the name of one of ours."""
+async def _other(state: ChatState, name: str, argument: str) -> SlashResult:
+    """Every skill is a command, unless it has the name of one of ours, and so is a prompt of a server."""
+    if ":" in name:
+        return await _expand(state, name, argument)
     skills = [each.name for each in await state.hone.library.listed()]
     if name in skills:
         return await _ask_for(state, name, argument)
-    near = ", ".join(f"/{each}" for each in get_close_matches(name, [*COMMANDS, *skills]))
-    return f"There is no command /{name}.{f' Close: {near}.' if near else ''} /help lists those there are."
+    near = " or ".join(f"/{each}" for each in get_close_matches(name, [*COMMANDS, *skills]))
+    hint = f" Did you mean {near}?" if near else ""
+    return f"There is no command /{name}.{hint} /help lists all commands."
+
+
+async def _expand(state: ChatState, name: str, argument: str) -> SlashResult:
+    folder = text_to_path(state.session.header.folder)
+    for part in state.hone.parts("expand", folder):
+        if found := await part.expand(name, argument, folder):
+            words = f"Follow {found.name}."
+            return SlashRequest(words, message=user(words, found))
+    return f"There is no command /{one_line(name, 60)}. /help lists all commands."
 
 
 async def _ask_for(state: ChatState, name: str, words: str) -> SlashRequest:
     aside = await state.hone.library.use([name], state.session.id)
     return SlashRequest(words or f"Use the skill {name}.", aside)
-
-
-async def _help(_: ChatState, __: str) -> str:
-    rows = [(f"/{name} {each.argument}".rstrip(), each.help) for name, each in COMMANDS.items()]
-    return "\n".join(
-        (
-            *(f"  {name:<18}{text}" for name, text in rows),
-            "Enter sends. Alt-Enter, or a \\ at the end of a line, begins another line.",
-            "Every skill is a command, too: /NAME and what to do with it.",
-            "Tab completes commands and, after @ or in a path, the names of files.",
-            "Ctrl-C stops the answer that is being given.",
-        )
-    )
 
 
 async def _model(state: ChatState, name: str) -> str:
@@ -129,40 +161,26 @@ async def _mode(state: ChatState, name: str) -> str:
 
 async def _sessions(state: ChatState, _: str) -> str:
     listed = await state.hone.sessions.list(limit=LATEST)
-    return table(listed, columns()) if listed else "There are no sessions yet."
-
-
-async def _resume(state: ChatState, beginning: str) -> str:
-    if not beginning:
-        return "Which one? /sessions lists them; then: /resume ID"
-    state.session = await state.hone.resume(beginning)
-    mode = state.session.mode
-    said = "" if mode is Mode.AUTO else f" {modes.describe(mode)}"
-    return f"Going on with {state.session.id}, {len(state.session.transcript):,} messages.{said}"
+    return table(listed, columns()) if listed else "There are no conversations yet."
 
 
 async def _compact(state: ChatState, focus: str) -> str:
-    return await state.session.compact(focus) or "There is too little to shorten yet."
-
-
-async def _usage(state: ChatState, _: str) -> str:
-    spent = await state.hone.sessions.spending(state.session.id)
-    return account(each.usage for each in spent) if spent else "Nothing has been spent in this session yet."
+    return await state.session.compact(focus) or "This conversation is too short to compact."
 
 
 async def _verbose(state: ChatState, _: str) -> str:
     state.verbose = not state.verbose
-    return f"Results are shown {'whole' if state.verbose else 'by their first lines'}."
+    return "Results are shown in full." if state.verbose else "Long results are folded."
 
 
 async def _skills(state: ChatState, query: str) -> str:
     found = await skill_text.find_skills(state.hone.library, query)
-    return skill_text.table(found, columns()) if found else "There are no such skills."
+    return skill_text.table(found, columns()) if found else "No skill matches."
 
 
-async def _skill(state: ChatState, argument: str) -> str | SlashRequest:
+async def _skill(state: ChatState, argument: str) -> SlashResult:
     if not argument:
-        return "Which one? /skills lists them; then: /skill NAME and what to do with it"
+        return "Which skill? Try /skill NAME and what to do. /skills lists them."
     name, *words = argument.split(maxsplit=1)
     return await _ask_for(state, name, "".join(words))
 
@@ -180,69 +198,77 @@ async def _log(state: ChatState, _: str) -> str:
     found = await descriptions.describe(
         state.keeper, await state.keeper.ledger.entries(ChangeQuery(limit=LATEST))
     )
-    return changes.table(found, columns()) if found else "Nothing was changed yet."
+    return changes.table(found, columns()) if found else "Nothing has changed yet."
 
 
 async def _pending(state: ChatState, _: str) -> str:
     found = await descriptions.describe(state.keeper, await state.keeper.ledger.pending())
     if not found:
-        return "Nothing waits for you."
+        return "No lesson waits for your approval."
     width = columns()
-    return "\n".join((*(changes.line(each, width) for each in found), "/approve ID shows one; /reject ID."))
+    return "\n".join(
+        (
+            *(changes.line(each, width) for each in found),
+            "/approve ID shows one of them. /reject ID rejects it.",
+        )
+    )
 
 
 async def _approve(state: ChatState, argument: str) -> str:
     """Shown first; what was shown is what takes effect, since a change that waits stays as it is."""
-    id = _id(argument)
+    id = _id("approve", argument)
     [change] = await waiting(state.keeper, [id])
     if id not in state.seen:
         state.seen.add(id)
         return "\n".join(
-            (*changes.account(change), f"/approve {id} once more lets it take effect; or /reject {id}")
+            (*changes.account(change), f"Type /approve {id} again to approve it, or /reject {id}.")
         )
     made = await state.keeper.approve(id)
-    return f"Change {id} is approved by change {made.id}. Take it back with: /undo {made.id}"
+    return f"Approved as change {made.id}. Undo it with: /undo {made.id}"
 
 
 async def _reject(state: ChatState, argument: str) -> str:
-    id = _id(argument)
+    id = _id("reject", argument)
     await waiting(state.keeper, [id])
     made = await state.keeper.reject(id)
-    return f"Change {id} is rejected by change {made.id}."
+    return f"Rejected as change {made.id}."
 
 
 async def _undo(state: ChatState, argument: str) -> str:
-    id = _id(argument)
+    id = _id("undo", argument)
     [change] = await descriptions.describe_groups(state.keeper, [await state.keeper.ledger.entry(id)])
     made = await state.keeper.undo(id)
     return "\n".join(
         (
             *map(changes.line, (change, *change.others)),
-            f"Change {id} is undone by change {made.id}. Take that back with: /undo {made.id}",
+            f"Change {id} is undone by change {made.id}. Restore it with: /undo {made.id}",
         )
     )
 
 
 async def _reviews(state: ChatState, _: str) -> str:
     found = await reports(state.hone, await state.hone.jobs.jobs(LATEST))
-    return reviews.table(found, columns()) if found else "There was no review yet."
+    return reviews.table(found, columns()) if found else "There has been no review yet."
 
 
 async def _review(state: ChatState, topic: str) -> str:
     """It is done beside the conversation, like those that come by themselves."""
     if topic not in ("", *NAMES):
-        raise Refused(f"{one_line(topic, 40)!r} is neither {' nor '.join(sorted(NAMES))}.")
+        raise Refused(f"There is no topic {one_line(topic, 40)!r}. Use one of: {', '.join(sorted(NAMES))}.")
     if not len(state.session.transcript):
-        raise Refused("There is nothing to look back over yet.")
+        raise Refused("There is nothing to review yet.")
     topics = frozenset({topic}) if topic else NAMES
     job = await queued(state.hone, state.session.id, topics, datetime.now(UTC))
     state.hone.background.notify()
-    return f"Looking back over this conversation: review {job.id}. /reviews has it; you can go on."
+    pause = state.hone.background.pause
+    when = f"begins when you have been quiet for {pause:.0f} seconds" if pause else "has begun"
+    return f"Review {job.id} {when}. You can keep working; /reviews shows the result."
 
 
-def _id(argument: str) -> ChangeId:
+def _id(command: str, argument: str) -> ChangeId:
     if not (argument.isascii() and argument.isdigit() and len(argument) < 16):
-        raise Refused(f"{one_line(argument, 40)!r} is no change; give its number, as /log and /pending do.")
+        listing = "/log" if command == "undo" else "/pending"
+        raise Refused(f"Which change? Give its number, as in: /{command} 12. {listing} lists them.")
     return ChangeId(int(argument))
 
 
@@ -253,36 +279,54 @@ async def _quit(_: ChatState, __: str) -> str:
 def _load(place: str) -> Act:
     """Return a feature's command, which is imported when it is first typed."""
 
-    async def act(state: ChatState, argument: str) -> str | SlashRequest:
-        result: str | SlashRequest = await import_object(place)(state, argument)
+    async def act(state: ChatState, argument: str) -> SlashResult:
+        result: SlashResult = await import_object(place)(state, argument)
         return result
 
     return act
 
 
+def _own(place: str, help: str, argument: str = "") -> Command:
+    """Return a command of the chat that is imported when it is first typed."""
+    return Command(_load(f"hone.cli.slash_commands.{place}"), help, argument)
+
+
+ALIASES = {"exit": "quit", "usage": "cost"}
+"""Other names of commands, which the help does not list."""
 COMMANDS: Mapping[str, Command] = {
-    "help": Command(_help, "This list."),
-    "model": Command(_model, "Show the model, or go on with another one.", "[NAME]"),
-    "mode": Command(_mode, "Show or change what is done without a question.", "[NAME]"),
-    "sessions": Command(_sessions, "The latest conversations."),
-    "resume": Command(_resume, "Go on with another conversation.", "ID"),
-    "skills": Command(_skills, "All skills, or those for some words.", "[QUERY]"),
-    "skill": Command(_skill, "Use a skill whose name is also a command's.", "NAME [WORDS]"),
-    "memory": Command(_memory, "What the journal says now."),
-    "pending": Command(_pending, "What was learned and waits for you."),
-    "approve": Command(_approve, "Show what waits, and let it take effect.", "ID"),
-    "reject": Command(_reject, "Turn down what waits.", "ID"),
-    "log": Command(_log, "The latest changes in what is known."),
-    "undo": Command(_undo, "Take a change back.", "ID"),
-    "reviews": Command(_reviews, "What was learned in the background, and how."),
-    "review": Command(_review, "Look back over this conversation now.", "[TOPIC]"),
-    "compact": Command(_compact, "Put notes in the place of older messages.", "[FOCUS]"),
-    "usage": Command(_usage, "What this conversation has cost so far."),
-    "verbose": Command(_verbose, "Show results whole, or by their first lines."),
+    "help": _own("helping:show_help", "List the commands and keys."),
+    "new": _own("conversation:begin", "Begin a new conversation."),
+    "clear": _own("conversation:clear", "Begin a new conversation on an empty screen."),
+    "retry": _own("conversation:retry", "Ask for another answer to your last message."),
+    "edit": _own("conversation:edit", "Change your last message and send it again."),
+    "sessions": Command(_sessions, "List the latest conversations."),
+    "resume": _own("resuming:resume", "Continue another conversation.", "[ID or WORDS]"),
+    "compact": Command(_compact, "Replace older messages with notes.", "[FOCUS]"),
+    "export": _own("conversation:export", "Write this conversation to a file.", "[FILE]"),
+    "copy": _own("conversation:copy", "Copy the last answer to the clipboard."),
+    "output": _own("conversation:show_output", "Show a tool's result in full.", "[N]"),
+    "verbose": Command(_verbose, "Show all results in full, or fold long ones."),
+    "context": _own("figures:show_context", "Show what fills the context window."),
+    "cost": _own("figures:show_cost", "Show what this conversation has cost."),
+    "model": _own("models:switch", "Choose a model.", "[NAME]"),
+    "mode": Command(_mode, "Show or change what needs your approval.", "[NAME]"),
+    "permissions": _own("approvals:permissions", "List stored approvals, and remove them.", "[remove N]"),
+    "doctor": _own("checks:examine", "Check the home folder, the model and the sandbox."),
+    "remember": _own("memory:remember", "Save a sentence of yours in the journal.", "TEXT"),
+    "memory": Command(_memory, "Show the journal."),
+    "skills": Command(_skills, "List skills, or search them.", "[QUERY]"),
+    "skill": Command(_skill, "Use a skill that has a command's name.", "NAME [WORDS]"),
+    "pending": Command(_pending, "List lessons that wait for your approval."),
+    "approve": Command(_approve, "Show a lesson that waits, then approve it.", "ID"),
+    "reject": Command(_reject, "Reject a lesson that waits.", "ID"),
+    "log": Command(_log, "List the latest changes to journal and skills."),
+    "undo": Command(_undo, "Undo one of these changes.", "ID"),
+    "reviews": Command(_reviews, "List the reviews of past conversations."),
+    "review": Command(_review, "Review this conversation now.", "[TOPIC]"),
     **{
         name: Command(_load(place), help, argument)
         for feature in FEATURES
         for name, (place, help, argument) in feature.slash.items()
     },
-    "quit": Command(_quit, "Leave; so does Ctrl-D."),
+    "quit": Command(_quit, "Leave. Ctrl-D does the same."),
 }

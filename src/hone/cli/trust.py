@@ -10,8 +10,9 @@ from hone.cli.options import FAILED, Options, confirm
 from hone.core.errors import Refused
 from hone.core.visible import one_line, visible
 from hone.runtime.instructions import FoundInstructions, Instructions, UnusedInstructions, look
-from hone.runtime.permissions.approval import ProjectApprovals
+from hone.runtime.permissions.approval import HOOKS_FILE, MCP_FILES, ProjectApprovals, ProjectFile
 from hone.runtime.permissions.project import FILE, ProjectRules, read_project
+from hone.runtime.project_files import find_files
 from hone.runtime.provenance.trusting import (
     ForeignFile,
     find_foreign,
@@ -31,7 +32,9 @@ follows the instructions there (the first of AGENTS.md, CLAUDE.md and .hone/inst
 have seen them; after a change it asks you again. All other tool output is foreign. So is a file that
 Hone wrote in a trusted folder after reading something foreign, or that a command with network wrote,
 until you edit it, commit it, or name it here. Trusting a folder sends nothing anywhere. It gives no
-further rights, except those that a .hone/permissions.toml in it asks for; you see that file first."""
+further rights, except those that a .hone/permissions.toml in it asks for, and the commands in its
+.hone/hooks.toml and the servers in its .mcp.json and .hone/mcp.json; you see these files first, and
+the agents in .hone/agents and .claude/agents."""
 LINES = 400
 """Lines of a file that are shown."""
 
@@ -57,6 +60,8 @@ class TrustFiles(Struct, frozen=True):
     instructions: FoundInstructions | None
     rules: ProjectRules | None
     unused: tuple[str, ...] = ()
+    others: tuple[ProjectFile, ...] = ()
+    """Hooks, agents and servers."""
 
     @classmethod
     def find(cls, folder: Path) -> "TrustFiles":
@@ -69,7 +74,9 @@ class TrustFiles(Struct, frozen=True):
             rules = None
             unused.append(str(refusal))
         file = found if isinstance(found, FoundInstructions) else None
-        return cls(file, rules if rules and rules.texts.allow else None, tuple(unused))
+        others, wrong = find_files(folder)
+        unused += wrong
+        return cls(file, rules if rules and rules.texts.allow else None, tuple(unused), tuple(others))
 
     def shown(self) -> Sequence[ShownFile]:
         files = []
@@ -77,19 +84,28 @@ class TrustFiles(Struct, frozen=True):
             effect = "is read by the model and followed as it is now"
             files.append(ShownFile(self.instructions.name, self.instructions.text, effect))
         if self.rules:
-            files.append(ShownFile(FILE, self.rules.text, "decides what is done without a question"))
+            files.append(ShownFile(FILE, self.rules.text, "decides what Hone does without asking"))
+        for other in self.others:
+            effects = {HOOKS_FILE: "runs commands at events", **dict.fromkeys(MCP_FILES, "starts servers")}
+            effect = effects.get(other.name, "instructs a helper")
+            files.append(ShownFile(other.name, other.text, effect))
         return files
 
     def trust(self, folder: Path, instructions: Instructions, approvals: ProjectApprovals) -> None:
         """Trust the folder with these very files. Raises Refused if one was changed meanwhile."""
+        if [*self.others] != find_files(folder)[0]:
+            raise Refused(
+                "Hooks, agents or servers have changed meanwhile; nothing was trusted. Look again: hone trust"
+            )
         instructions.trust(folder, self.instructions)
+        approvals.files.approve(folder, self.others)
         if self.rules:
             approvals.approve(folder, self.rules)
 
 
-@click.command(epilog=f"\b\n{MEANING}")
+@click.command(epilog=MEANING)
 @click.argument("paths", metavar="[FOLDER | FILE...]", nargs=-1, type=click.Path(exists=True, path_type=Path))
-@click.option("--forget", is_flag=True, help="Trust it no longer.")
+@click.option("--forget", is_flag=True, help="Stop trusting it.")
 @click.option("--list", "listing", is_flag=True, help="Print the trusted folders.")
 @click.option("--foreign", is_flag=True, help="Print the foreign files that Hone wrote there.")
 @click.option("--yes", is_flag=True, help="Do not ask about what is shown.")
@@ -97,9 +113,9 @@ class TrustFiles(Struct, frozen=True):
 def trust(
     options: Options, paths: tuple[Path, ...], forget: bool, listing: bool, foreign: bool, yes: bool
 ) -> int:
-    """Trust FOLDER, or the one you are in; or each FILE as it is shown.
+    """Trust FOLDER, the folder you are in, or each FILE as shown.
 
-    If it holds instructions for agents or permission rules, they are shown, and you are asked about them.
+    If it has instructions, permission rules, hooks, agents or servers, Hone shows them and asks about them.
     """
     home = options.home or home_folder()
     named_files = [path for path in paths if not path.is_dir()]
@@ -120,6 +136,7 @@ def trust(
     if forget:
         instructions.forget(place)
         approvals.forget(place)
+        approvals.files.forget(place)
         click.echo(f"{called} is no longer trusted.")
         return 0
     files = TrustFiles.find(place)
@@ -128,7 +145,7 @@ def trust(
         return FAILED
     files.trust(place, instructions, approvals)
     trust_folder(home, place)
-    click.echo(f"{called} is trusted now{_followed(files)}. Take it back with: hone trust --forget")
+    click.echo(f"{called} is trusted now{_followed(files)}. Undo it with: hone trust --forget")
     for why in files.unused:
         click.echo(why)
     return 0
@@ -151,13 +168,13 @@ def _trust_files(home: Path, paths: list[Path], *, yes: bool) -> int:
         return 0
     for file in files:
         click.echo("\n".join(_excerpt(file)))
-    alone = "Nobody can be asked here whether to trust this: say --yes."
+    alone = "Hone cannot ask here. Read what is shown, then run this again with --yes."
     count = "this file" if len(files) == 1 else f"these {len(files)} files"
     if not confirm(f"Trust {count} as shown?", alone, yes=yes):
         click.echo("Nothing was changed.")
         return FAILED
     trust_files(home, files)
-    click.echo(f"Trusted {count} as shown. A change by Hone may make it foreign again.")
+    click.echo(f"Trusted {count} as shown. A later change by Hone can make it foreign again.")
     return 0
 
 
@@ -166,7 +183,7 @@ def _excerpt(file: ForeignFile) -> list[str]:
     lines = visible(file.text).rstrip("\n").split("\n")
     count = "1 line" if len(lines) == 1 else f"{len(lines):,} lines"
     rows = [f"  │ {line}" for line in lines[:LINES]]
-    more = [f"  … {len(lines) - LINES:,} more lines, which become trusted, too"] if len(lines) > LINES else []
+    more = [f"  … {len(lines) - LINES:,} more lines, which you trust, too"] if len(lines) > LINES else []
     return [f"{one_line(str(file.path), 300)}, {count}, {len(file.data):,} bytes:", *rows, *more]
 
 
@@ -174,11 +191,16 @@ def _agreed(files: Sequence[ShownFile], called: str, *, yes: bool) -> bool:
     for file in files:
         click.echo("\n".join(file.lines()))
     names = " and ".join(file.name for file in files)
-    alone = f"Nobody can be asked here about {names}: say --yes."
+    alone = f"Hone cannot ask here about {names}. Read what is shown, then run this again with --yes."
     return confirm(f"Trust {called}, and its {names} as shown?", alone, yes=yes)
 
 
 def _followed(files: TrustFiles) -> str:
     name = files.instructions.name if files.instructions else ""
     followed = f", and its {name} is followed as shown" if name else ""
-    return followed + (f", and the rules in {FILE} count" if files.rules else "")
+    rules = f", and the rules in {FILE} count" if files.rules else ""
+    hooks = ", and its hooks run" if any(each.name == HOOKS_FILE for each in files.others) else ""
+    servers = ", and its servers may be used" if any(each.name in MCP_FILES for each in files.others) else ""
+    agents = [each for each in files.others if each.name not in (HOOKS_FILE, *MCP_FILES)]
+    count = "1 agent" if len(agents) == 1 else f"{len(agents)} agents"
+    return followed + rules + hooks + servers + (f", and the model may use its {count}" if agents else "")

@@ -35,16 +35,16 @@ Work = Callable[[Job], Awaitable[bool]]
 Tend = Callable[[], Awaitable[None]]
 
 
-@click.group(invoke_without_command=True, short_help="Do the reviews that are queued, and wait for more.")
+@click.group(invoke_without_command=True, short_help="Run the queued reviews, and wait for more.")
 @click.option("--once", is_flag=True, help="End when there is nothing left to do.")
-@click.option("--behind", is_flag=True, hidden=True, help="Left behind by a command: end as soon as can be.")
+@click.option("--behind", is_flag=True, hidden=True, help="Started by a command: end as soon as possible.")
 @click.pass_context
 def worker(ctx: click.Context, once: bool, behind: bool) -> int | None:
-    """Do the reviews that are queued, one line for each, and wait for more. What the memory backend has yet
-    to be told is told as well.
+    """Run the queued reviews, print one line for each, and wait for more. Copies for the memory backend are
+    sent, too.
 
-    Conversations do their own reviews; a worker does those that hone run and broken-off conversations leave.
-    Ctrl-C or SIGTERM ends it; a review that is at work then goes back into the queue.
+    Conversations run their own reviews. A worker runs those that hone run and interrupted conversations
+    leave. Ctrl-C or SIGTERM ends it; a running review goes back into the queue.
     """
     if ctx.invoked_subcommand:
         return None
@@ -87,7 +87,7 @@ async def work_here(hone: Hone, *, once: bool) -> int:
         serving = asyncio.ensure_future(
             serve(hone.jobs, work, SystemClock(), once=once, begin=begin, tend=tend)
         )
-        await _until_told(serving)
+        await until_told(serving)
     for part in hone.parts("finish"):
         await part.finish()
     for part in hone.parts("work") if once else ():
@@ -107,7 +107,7 @@ async def stay_behind(hone: Hone) -> int:
     """Do what is due and what becomes due meanwhile, for some minutes at most, as the only one in this
     home. What is left by then is done by the next `hone`."""
     staying = asyncio.ensure_future(_stay(hone))
-    await _until_told(staying)
+    await until_told(staying)
     return 0 if staying.cancelled() or not staying.exception() else FAILED
 
 
@@ -160,7 +160,7 @@ def describe(process: int | None, queued: int, due: datetime | None, *, whole: b
     if queued:
         yield f"{queued:,} review{' is' if queued == 1 else 's are'} queued."
     elif due:
-        yield f"The next look back is due at {due.astimezone():%H:%M}."
+        yield f"The next review is due at {due.astimezone():%H:%M}."
     elif whole:
         yield "Nothing is due."
 
@@ -168,7 +168,7 @@ def describe(process: int | None, queued: int, due: datetime | None, *, whole: b
 @worker.command(short_help="Stop the worker of this home.")
 @in_home
 async def stop(hone: Hone) -> str:
-    """Stop the worker of this home. A review that it is at work on goes back into the queue."""
+    """Stop the worker of this home. A running review goes back into the queue."""
     process = stop_worker(hone.home)
     if process is None:
         return "No worker runs."
@@ -178,7 +178,7 @@ async def stop(hone: Hone) -> str:
             while find_worker(hone.home) == process:
                 await clock.sleep(0.05)
             return f"Worker {process} has stopped."
-    return f"Worker {process} was told to stop and is not done yet. See: hone worker status"
+    return f"Worker {process} is still stopping. See: hone worker status"
 
 
 def _told(event: Event) -> None:
@@ -186,7 +186,7 @@ def _told(event: Event) -> None:
         click.echo(summarize(event.round, event.entries))
 
 
-async def _until_told(task: asyncio.Future[None]) -> None:
+async def until_told(task: asyncio.Future[Any]) -> None:
     """Ctrl-C and SIGTERM end the task in order."""
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from hone.core.messages import ToolCall
 from hone.core.model import Model
-from hone.core.permit import Permit
+from hone.core.permit import DELEGATE, Permit
 from hone.core.prefix import Prefix
 from hone.core.tool import Tool, Toolbox
 from hone.core.value import replace
@@ -23,6 +23,22 @@ class Limits(Struct, frozen=True):
     )
 
 
+class Helper(Struct, frozen=True):
+    """A named helper that the owner described. `instructions` are what it is told beside its task, `tools`
+    names of its parent's tools (None: all of them), `model` whom to ask (empty: its parent's)."""
+
+    name: str
+    description: str
+    instructions: str
+    tools: frozenset[str] | None = None
+    model: str = ""
+
+    @property
+    def permit(self) -> Permit:
+        """Its rights, to be narrowed by its parent's."""
+        return Permit(DELEGATE.effects, tools=self.tools)
+
+
 class Agent(Struct, frozen=True):
     prefix: Prefix
     model: Model
@@ -35,10 +51,12 @@ class Agent(Struct, frozen=True):
         return replace(self, permit=self.permit & permit, limits=limits or self.limits)
 
     def may_use(self, tool: Tool) -> bool:
-        return self.permit.allows(tool.spec.effects, readonly=tool.spec.readonly)
+        spec = tool.spec
+        return self.permit.allows(spec.effects, readonly=spec.readonly, tool=spec.name)
 
     def may_make(self, call: ToolCall, tool: Tool) -> bool:
-        return self.permit.allows(tool.spec.effects_of(call), readonly=tool.spec.readonly)
+        spec = tool.spec
+        return self.permit.allows(spec.effects_of(call), readonly=spec.readonly, tool=spec.name)
 
 
 def relieve(agent: Agent, spare: Agent | None) -> Agent | None:

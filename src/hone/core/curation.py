@@ -57,4 +57,4 @@ def summarize(run: CuratorRun, entries: Sequence[Entry]) -> str:
 
 def _answer(first: Entry) -> str:
     waits = first.change.standing is ChangeState.PENDING
-    return f"{'it waits: hone approve' if waits else 'take it back with: hone undo'} {first.id}"
+    return f"{'it waits: hone approve' if waits else 'undo it with: hone undo'} {first.id}"

@@ -19,6 +19,12 @@ class Heard(Struct, frozen=True):
     messages: int
 
 
+class Steered(Struct, frozen=True):
+    """What the user said during the turn is stored; the model reads it with its next step."""
+
+    text: str
+
+
 class CallStarted(Struct, frozen=True):
     call: ToolCall
 
@@ -69,6 +75,7 @@ class Curated(Struct, frozen=True):
 
 Event = (
     Heard
+    | Steered
     | TextPiece
     | ThinkingPiece
     | Restart

@@ -42,13 +42,13 @@ def read_image(data: bytes, name: str = "The picture") -> Image:
                 clean = b"".join(strip(data))
             except (_Broken, struct.error, IndexError):
                 raise Refused(
-                    f"{name} is damaged or cut off: it is no complete {media_type[6:].upper()}."
+                    f"{name} is damaged or cut off: it is not a complete {media_type[6:].upper()}."
                 ) from None
             if len(clean) > LARGEST:
                 size, most = f"{len(clean) / 1e6:.1f} MB", f"{LARGEST / 1e6:.2f} MB"
                 raise Refused(f"{name} has {size}, and a model takes at most {most}. Make it smaller.")
             return Image(media_type, b64encode(clean).decode())
-    raise Refused(f"{name} is no picture that models can see. Use {KINDS}.")
+    raise Refused(f"{name} is not a picture that models can read. Use {KINDS}.")
 
 
 def _take(data: bytes, start: int, size: int) -> bytes:

@@ -29,12 +29,43 @@ class State(StrEnum):
 Counters = Mapping[str, int]
 """By topic, what counts towards its next review; a topic that is missing has counted nothing."""
 
-Count = Callable[[Counters], tuple[Counters, Topics]]
-"""What a turn makes of the counters, and what is due for it. Called inside the transaction."""
+
+class TopicCount(Struct, frozen=True):
+    """What a turn adds to the counter of a topic, or that it `resets` it. A review is due when the counter
+    has reached `interval` (0: never), for the reason `why`; then it counts anew."""
+
+    topic: str
+    adds: int = 0
+    interval: int = 0
+    resets: bool = False
+    why: str = ""
+
+    def advance(self, counters: Counters) -> int:
+        """Return the counter after the turn."""
+        return 0 if self.resets else counters.get(self.topic, 0) + self.adds
+
+    def is_due(self, counters: Counters) -> bool:
+        return bool(self.interval) and self.advance(counters) >= self.interval
+
+
+def count_topics(counters: Counters, counts: Sequence[TopicCount]) -> tuple[Counters, Topics, str]:
+    """Return the counters after a turn, the topics that are due, and why. A store does this inside its
+    transaction."""
+    due = [each for each in counts if each.is_due(counters)]
+    after = {each.topic: each.advance(counters) for each in counts}
+    why = " and ".join(each.why for each in due if each.why)
+    return (
+        {**counters, **after, **{each.topic: 0 for each in due}},
+        frozenset(each.topic for each in due),
+        why,
+    )
 
 
 CUT_OFF = "a turn that was cut off"
 """The cue of words that nobody has searched. It stays if their turn never got an answer."""
+FOLLOWED = "what followed a review"
+"""The cue of words without one, in a conversation that was left, reviewed and resumed before it would have
+counted as silent. Had the owner stayed, one review had read it all. It waits for that silence."""
 BY_HAND = "by hand"
 """Why a review is done that the owner asked for."""
 ENOUGH = 4
@@ -49,7 +80,8 @@ class Look(Struct, frozen=True):
     conversation waits until enough was said in its folder. `turns` are the owner's turns that it adds, one
     that tells of the owner three times; a look that adds none only puts off what is to come. `is_examined`:
     the owner's last words were searched, which is not done before they are sent to the model. `topics` are
-    what the review is about."""
+    what the review is about. `since` is when the conversation had got to before these words, if it was not
+    silent for long: a review that was queued since then came early, and they belong to it."""
 
     at: datetime
     cue: str = ""
@@ -57,6 +89,7 @@ class Look(Struct, frozen=True):
     tainted: bool = False
     topics: Topics = frozenset()
     is_examined: bool = False
+    since: datetime | None = None
 
     @property
     def is_new(self) -> bool:
@@ -212,7 +245,8 @@ class Jobs(Protocol):
         ...
 
     async def hasten(self, sessions: Collection[SessionId], now: datetime) -> None:
-        """The owner has left these conversations: what is to come is due now."""
+        """The owner has left these conversations: what is to come is due now, but for what followed a review
+        and is not enough by itself."""
         ...
 
     async def promote(self, now: datetime, topics: Topics) -> Sequence[Job]:

@@ -16,7 +16,8 @@ from hone.core.trust import Trust
 
 ChangeId = NewType("ChangeId", int)
 Target = NewType("Target", str)
-"""`memory`, `user`, `project:FOLDER`, `skill:NAME` or `item:USER/KEY`."""
+"""`memory`, `user`, `project:FOLDER`, `skill:NAME`, `item:USER/KEY`, or what Hone wrote for another agent:
+`copy:FOLDER` for a skill's folder and `section:FILE#NAME` for a section of a file."""
 
 START = ChangeId(0)
 """Before the first change."""
@@ -25,6 +26,9 @@ MEMORY, USER = Target("memory"), Target("user")
 PROJECT, SKILL = "project:", "skill:"
 ITEM = "item:"
 """What Hone stores under a key with a memory backend."""
+
+COPY, SECTION = "copy:", "section:"
+"""What Hone wrote outside of its home for other agents to read."""
 
 Held = Mapping[str, str]
 """What a target holds: the digest of each content, by its path."""
@@ -43,6 +47,16 @@ def memory_item(user_id: str, key: str) -> Target:
     return Target(f"{ITEM}{user_id}/{key}")
 
 
+def copy(folder: str) -> Target:
+    """Name a skill's folder that another agent reads, by its absolute path."""
+    return Target(COPY + folder)
+
+
+def section(file: str, name: str) -> Target:
+    """Name the section of a file that another agent reads. No skill's name holds a #."""
+    return Target(f"{SECTION}{file}#{name}")
+
+
 class Actor(StrEnum):
     """Who changes something."""
 
@@ -53,6 +67,8 @@ class Actor(StrEnum):
     CURATOR = "curator"
     EXPERIMENT = "experiment"
     """Measures what is known. It only proposes, and confirms."""
+    CLIENT = "client"
+    """Another agent, over MCP. It only proposes; the platform of its changes is its name."""
 
 
 class ChangeKind(StrEnum):
@@ -145,6 +161,11 @@ class Author(Struct, frozen=True):
     platform: str = ""
     said: tuple[Said, ...] = ()
 
+    @property
+    def name(self) -> str:
+        """Return who it is in one word: a client by the name that the owner gave it, as mcp/NAME."""
+        return self.platform if self.actor is Actor.CLIENT and self.platform else self.actor
+
 
 class Change(Struct, frozen=True):
     """`cause` says why it waits. `about` is the change that this one undoes, approves, rejects or confirms.
@@ -192,7 +213,7 @@ class LessonText(Struct, frozen=True):
 class ChangeQuery(Struct, frozen=True):
     """Which changes. `target` is one target, or the beginning of some if it ends with a colon; `session` is
     where it was made or what it rests on; `kinds` are some kinds only, all of them if there are none; `after`
-    leaves out that id and those before it."""
+    leaves out that id and those before it, `before` that id and those after it."""
 
     target: str = ""
     actor: Actor | None = None
@@ -202,6 +223,7 @@ class ChangeQuery(Struct, frozen=True):
     after: ChangeId | None = None
     limit: int | None = None
     kinds: tuple[ChangeKind, ...] = ()
+    before: ChangeId | None = None
 
 
 EVERY = ChangeQuery()

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from hone.core.regex import regex
 from hone.core.trust import Trust
+from hone.core.value import replace
 
 
 class Role(StrEnum):
@@ -80,11 +81,29 @@ class Reminder(Struct, frozen=True):
 
     @property
     def trust(self) -> Trust:
-        """A label that nobody knows is worth nothing."""
-        return next((each for each in Trust if each.name.lower() == self.label), Trust.FOREIGN)
+        """Give an unknown label the lowest trust."""
+        return _read_label(self.label)
 
 
-Part = Text | Image | Thinking | ToolCall | ToolResult | SystemNote | Reminder
+class Attachment(Struct, frozen=True):
+    """Text that a user sends beside their own words, such as a file or what was piped in. `name` says where
+    it comes from, `label` names its trust."""
+
+    text: str
+    name: str
+    label: str = "foreign"
+
+    @property
+    def trust(self) -> Trust:
+        """Give an unknown label the lowest trust."""
+        return _read_label(self.label)
+
+
+def _read_label(label: str) -> Trust:
+    return next((each for each in Trust if each.name.lower() == label), Trust.FOREIGN)
+
+
+Part = Text | Image | Thinking | ToolCall | ToolResult | SystemNote | Reminder | Attachment
 
 _PARTS: Mapping[str, type[Part]] = {
     "text": Text,
@@ -94,6 +113,7 @@ _PARTS: Mapping[str, type[Part]] = {
     "result": ToolResult,
     "note": SystemNote,
     "reminder": Reminder,
+    "attachment": Attachment,
 }
 _KINDS = {part: kind for kind, part in _PARTS.items()}
 _LATER = ("opaque", "origin")
@@ -116,10 +136,12 @@ class Message(Struct, frozen=True):
                 raise ValueError("a note is the first part of a user's message")
             if isinstance(part, Reminder) and (place > bool(self.note) or self.role is not Role.USER):
                 raise ValueError("a reminder stands before a user's words, after a note")
+            if isinstance(part, Attachment) and self.role is not Role.USER:
+                raise ValueError("only a user's message has attachments")
 
     @property
     def text(self) -> str:
-        """The speaker's own words: notes and reminders are not among them."""
+        """The speaker's own words: notes, reminders and attachments are not among them."""
         return "".join([part.text for part in self.parts if isinstance(part, Text)])
 
     @property
@@ -139,6 +161,10 @@ class Message(Struct, frozen=True):
     def reminder(self) -> Reminder | None:
         return next((part for part in self.parts[:2] if isinstance(part, Reminder)), None)
 
+    @property
+    def attachments(self) -> tuple[Attachment, ...]:
+        return tuple([part for part in self.parts if isinstance(part, Attachment)])
+
 
 def user(*parts: str | Part) -> Message:
     return Message(Role.USER, _parts(parts))
@@ -156,7 +182,7 @@ def _parts(parts: Sequence[str | Part]) -> tuple[Part, ...]:
     return tuple(Text(part) if isinstance(part, str) else part for part in parts)
 
 
-_NOTE, _MEMORY = "hone-note", "hone-memory"
+_NOTE, _MEMORY, _ATTACHED = "hone-note", "hone-memory", "hone-attachment"
 _OWN = ("- ", "  ", "#")
 """How lines begin that Hone writes into a note; whatever else is there moves in."""
 _LABEL = regex(r"# From memory, label: (\w*)\n")
@@ -168,23 +194,27 @@ def framed(name: str, text: str) -> str:
     return f"<{name}>\n{body}\n</{name}>"
 
 
-def told(part: SystemNote | Reminder) -> str:
-    """A note or a reminder as it goes over every wire; nothing if it has no text."""
+def told(part: SystemNote | Reminder | Attachment) -> str:
+    """A note, a reminder or an attachment as it goes over every wire; nothing if it has no text."""
     if not part.text.strip():
         return ""
+    if isinstance(part, Attachment):
+        name, body = " ".join(part.name.split()), part.text.rstrip("\r\n")
+        label = part.trust.name.lower()
+        return framed(_ATTACHED, _tamed(f"# {name}, label: {label}\n{body}", _NOTE, _MEMORY))
     body = "\n".join(_moved(line.rstrip()) for line in part.text.rstrip().splitlines())
     if isinstance(part, SystemNote):
         return framed(_NOTE, body)
     # Nothing that somebody stored once may look like a word of Hone's own.
-    return framed(_MEMORY, f"# From memory, label: {part.trust.name.lower()}\n{_tamed(body)}")
+    return framed(_MEMORY, f"# From memory, label: {part.trust.name.lower()}\n{_tamed(body, _NOTE)}")
 
 
 def _moved(line: str) -> str:
     return f"  {line}" if line and not line.startswith(_OWN) else line
 
 
-def _tamed(body: str) -> str:
-    return re.sub(rf"<(?=\s*/?\s*{_NOTE})", "&lt;", body, flags=re.IGNORECASE)
+def _tamed(body: str, *names: str) -> str:
+    return re.sub(rf"<(?=\s*/?\s*(?:{'|'.join(names)}))", "&lt;", body, flags=re.IGNORECASE)
 
 
 def untold(text: str) -> tuple[SystemNote | None, str]:
@@ -206,6 +236,11 @@ def _unframed(name: str, text: str) -> tuple[str | None, str]:
         return None, text
     body, _, rest = text.removeprefix(opening).partition(closing)
     return body, rest.removeprefix("\n\n")
+
+
+def change_text(part: Part, change: Callable[[str], str]) -> Part:
+    """Return what a user sent with its text changed; what is not text stays as it is."""
+    return replace(part, text=change(part.text)) if isinstance(part, Text | Attachment) else part
 
 
 def sound(text: str) -> str:

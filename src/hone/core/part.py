@@ -2,19 +2,21 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from hone.core.backend import Backend
-from hone.core.events import Emit
+from hone.core.events import Emit, Learned
 from hone.core.holding import Holding
 from hone.core.ids import SessionId
 from hone.core.ledger import Ledger
-from hone.core.messages import Reminder
+from hone.core.messages import Attachment, Reminder
 from hone.core.model import Connection
-from hone.core.ports import StoredSession
+from hone.core.ports import Header, StoredSession
+from hone.core.prefix import Prefix
 from hone.core.tool import Tool, Toolbox
 from hone.core.transcript import Source, Transcript
-from hone.core.work import WorkObserver
+from hone.core.turn import Turn
+from hone.core.work import Work, WorkObserver
 
 if TYPE_CHECKING:
     from hone.core.embedding import Meanings
@@ -59,6 +61,20 @@ class Part:
         effect when the review ends."""
         return self.tools(folder, source)
 
+    def wrap(self, tools: Sequence[Tool], folder: Path, work: Work) -> Sequence[Tool]:
+        """Return the tools of a conversation with what this part does around their calls, and with its own
+        tools that need to be observed. It may refuse a call, and never allows one: permissions are asked
+        inside."""
+        return tools
+
+    async def ended(self, turn: Turn, header: Header, emit: Emit, *, again: bool) -> str:
+        """Hear that a turn of the user's has ended. Return what the model must be told before it may end,
+        or nothing. `again`: the model was told something for this turn, and is told nothing more."""
+        return ""
+
+    async def learned(self, event: Learned, folder: Path) -> None:
+        """Hear that a review changed what is known from a conversation in a folder."""
+
     def observer(self, folder: Path) -> WorkObserver | None:
         """Return what observes the changes that tools make to the files of one conversation's folder."""
         return None
@@ -75,12 +91,43 @@ class Part:
         """Return further sections of the system prompt."""
         return ()
 
+    def folder_sections(self, folder: Path) -> Sequence[str]:
+        """Return further sections of the system prompt for sessions in this folder."""
+        return ()
+
+    async def news(self, folder: Path, prefix: Prefix, transcript: Transcript) -> str:
+        """Return what the model must be told before the user's next words; empty if it knows all."""
+        return ""
+
+    async def attach(self, words: str, folder: Path) -> Sequence[Attachment]:
+        """Return what the user's words name that only this part can read. Raises HoneError."""
+        return ()
+
+    async def expand(self, name: str, argument: str, folder: Path) -> Attachment | None:
+        """Return the text behind a chat command such as /server:prompt; None if it is none of this part's."""
+        return None
+
+    def offer_servers(self, folder: Path, servers: Sequence[Mapping[str, Any]]) -> None:
+        """Take the MCP servers that an editor names for conversations in a folder. None runs unless the owner
+        approves it. Raises HoneError."""
+
+    async def fetch_skill(self, source: str, folder: str) -> Mapping[str, bytes] | None:
+        """Return the files of the skill in a `folder` of a source, or of its only skill, by path; None if
+        this part knows no such source. Raises HoneError."""
+        return None
+
     async def seed(self, wanted: str, toolbox: Toolbox) -> SessionSeed | None:
         """Return what a new session begins with, or None if this part has no examples to offer."""
         return None
 
     async def resumed(self, stored: StoredSession) -> None:
         """Note that a stored session is resumed."""
+
+    async def import_transcript(self, lines: bytes, form: str, label: str) -> Sequence[StoredSession]:
+        """Store what another agent hands over, all of it as foreign text, and return the conversations as
+        they are now. `form` names how the lines are written, `label` where they come from: the same
+        conversation under another label is another one. Raises Refused."""
+        return ()
 
     def recall(self, recall: "Recall") -> "Recall":
         """Return the search over all sessions with what this part adds to it."""

@@ -85,12 +85,14 @@ class Question(Struct, frozen=True):
     pattern: what an answer for longer would cover: the rules, one per line; empty: there can be only a yes
              for this once
     network: it is about the network, so that "any host" is an answer
+    wanted:  what a yes has to come with, in the answer's `reason`: the name of something to type
     """
 
     text: str
     detail: str
     pattern: str
     network: bool = False
+    wanted: str = ""
 
     @property
     def choices(self) -> tuple[str, ...]:
@@ -101,7 +103,8 @@ class Question(Struct, frozen=True):
 
 
 class Answer(Struct, frozen=True):
-    """`choice` is one of CHOICES; anything else is a no. `reason` goes to the model with a no."""
+    """`choice` is one of CHOICES; anything else is a no. `reason` goes to the model with a no; with a yes it
+    is what the question wanted."""
 
     choice: str
     reason: str = ""

@@ -23,19 +23,26 @@ class Effect(StrEnum):
 
 class Permit(Struct, frozen=True):
     """`attended` tells whether somebody is there to be asked; if not, every question is a no. `read_only`
-    allows only tools that change nothing."""
+    allows only tools that change nothing. `tools` are the names of those that may be used; None: any."""
 
     effects: frozenset[Effect] = frozenset()
     attended: bool = False
     read_only: bool = False
+    tools: frozenset[str] | None = None
 
     def __and__(self, other: "Permit") -> "Permit":
+        named = [each.tools for each in (self, other) if each.tools is not None]
         return Permit(
-            self.effects & other.effects, self.attended and other.attended, self.read_only or other.read_only
+            self.effects & other.effects,
+            self.attended and other.attended,
+            self.read_only or other.read_only,
+            frozenset.intersection(*named) if named else None,
         )
 
-    def allows(self, effects: frozenset[Effect], *, readonly: bool = False) -> bool:
-        return effects <= self.effects and (readonly or not self.read_only)
+    def allows(self, effects: frozenset[Effect], *, readonly: bool = False, tool: str | None = None) -> bool:
+        """Tell whether these effects are allowed, to any tool or to the one that is named."""
+        is_named = tool is None or self.tools is None or tool in self.tools
+        return is_named and effects <= self.effects and (readonly or not self.read_only)
 
 
 NOTHING = Permit()

@@ -1,13 +1,13 @@
 """The Protocol of a session store. One contract suite tests every implementation."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Protocol
 
 from msgspec import Struct
 
 from hone.core.ids import SessionId
-from hone.core.jobs import Count, Job, Look, Topics
+from hone.core.jobs import Job, Look, TopicCount, Topics
 from hone.core.model import Usage
 from hone.core.prefix import Prefix
 from hone.core.transcript import Node, Transcript
@@ -85,15 +85,13 @@ class Sessions(Protocol):
         session: SessionId,
         nodes: Sequence[Node],
         spending: Spending | None = None,
-        count: Count | None = None,
-        why: Callable[[Topics], str] | None = None,
+        counts: Sequence[TopicCount] = (),
         look: Look | None = None,
     ) -> Job | None:
         """Adds nodes after the head, with what they cost. Raises Conflict unless the first one's parent is
-        the head: then another process went on with this session. Nothing is added by half: what `count` makes
-        of the tree's counters is part of it, and so is the review of all messages that it finds due, which is
-        returned. Such a review is about the look's topics, too; where none is due, `look` is stored. `count`
-        is called inside the transaction, once, in whatever thread that is in."""
+        the head: then another process went on with this session. Nothing is added by half: what `counts` make
+        of the tree's counters is part of it, and so is the review of all messages that becomes due, which is
+        returned. Such a review is about the look's topics, too; where none is due, `look` is stored."""
         ...
 
     async def move(self, session: SessionId, prefix: Prefix, transcript: Transcript) -> None:
@@ -102,11 +100,16 @@ class Sessions(Protocol):
         ...
 
     async def shorten(
-        self, session: SessionId, after: str, transcript: Transcript, topics: Topics = frozenset()
+        self,
+        session: SessionId,
+        after: str,
+        transcript: Transcript,
+        topics: Topics = frozenset(),
+        look: Look | None = None,
     ) -> Job | None:
         """Goes on with other messages under the same prefix; what was said stays, linked from the new line.
         With `topics`, what was to be looked back over in it is queued for a review of these, which is
-        returned. Raises Conflict unless `after` is the head."""
+        returned. `look` is stored with the messages. Raises Conflict unless `after` is the head."""
         ...
 
     async def load(self, session: SessionId) -> StoredSession:

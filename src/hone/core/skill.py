@@ -197,6 +197,10 @@ class SkillCatalog(Protocol):
         """By name. Those without a summary are left out."""
         ...
 
+    async def named(self, names: Sequence[str]) -> Sequence[ListedSkill]:
+        """Return those with these names, archived or not, by name. Those without a summary are left out."""
+        ...
+
     async def ranked(self, folder: str, today: date, limit: int) -> Sequence[ListedSkill]:
         """The first in rank that are not archived: pinned, of this folder, used last, used most, by name.
         Uses of today do not count yet, so that the answer is the same all day."""

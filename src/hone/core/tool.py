@@ -43,7 +43,8 @@ def refused(reason: str) -> Outcome:
 
 class ToolSpec(Struct, frozen=True):
     """What a tool declares of itself. `schema` is canonical JSON: name, description, parameters.
-    `network_flag` names the boolean argument that lets a call reach the network."""
+    `network_flag` names the boolean argument that lets a call reach the network. One that is not `listed` can
+    be called and does not stand in the prefix."""
 
     name: str
     schema: str
@@ -51,12 +52,19 @@ class ToolSpec(Struct, frozen=True):
     readonly: bool = False
     kind: ToolKind = ToolKind.OTHER
     network_flag: str = ""
+    listed: bool = True
 
     def effects_of(self, call: ToolCall) -> frozenset[Effect]:
         """What this very call does. A flag that is not plainly off counts as on."""
         if not self.network_flag or _is_off(call.arguments, self.network_flag):
             return self.effects
         return self.effects | {Effect.NETWORK}
+
+
+def is_served(name: str) -> bool:
+    """Tell whether a tool belongs to a server outside, by its name. Such tools come and go without a new
+    prefix: those that are missing refuse."""
+    return "__" in name or name in ("mcp_find", "mcp_call")
 
 
 def changes(call: ToolCall) -> bool:

@@ -1,11 +1,12 @@
 """What a tool sees while it runs: who acts, the conversation so far, and a way to ask the owner."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from datetime import UTC, datetime
+from typing import Protocol
 
 from msgspec import Struct
 
-from hone.core.agent import Agent
+from hone.core.agent import Agent, Helper
 from hone.core.events import Emit
 from hone.core.ids import SessionId
 from hone.core.messages import ToolCall
@@ -14,11 +15,15 @@ from hone.core.ports import Header
 from hone.core.transcript import Transcript
 from hone.core.turn import Origin, Stop, Turn
 
-Spawn = Callable[[str, Emit], Awaitable[Turn]]
-"""Gives a task to a child of this agent: same prefix, own conversation, own budget, fewer rights."""
+
+class Spawn(Protocol):
+    """Gives a task to a child of this agent: same prefix, own conversation, own budget, fewer rights. A named
+    helper has instructions and may have another model."""
+
+    def __call__(self, task: str, emit: Emit, helper: Helper | None = None, /) -> Awaitable[Turn]: ...
 
 
-async def childless(task: str, _: Emit) -> Turn:
+async def childless(task: str, _: Emit, __: Helper | None = None, /) -> Turn:
     return Turn(Origin.DELEGATE).ended(Stop.FAILED, f"No helper is available for this task: {task}")
 
 

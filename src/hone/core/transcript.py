@@ -14,7 +14,17 @@ from msgspec import Struct
 from msgspec.structs import force_setattr
 
 from hone.core.ids import SessionId
-from hone.core.messages import Message, Role, ToolCall, answer, assistant, digest, encode
+from hone.core.messages import (
+    Attachment,
+    Message,
+    Reminder,
+    Role,
+    ToolCall,
+    answer,
+    assistant,
+    digest,
+    encode,
+)
 from hone.core.trust import Trust, lowest
 from hone.core.value import replace
 
@@ -28,11 +38,11 @@ class Node(Struct, frozen=True, eq=False, weakref=True):
     digest: str
     hash: str
     trust_floor: Trust = Trust.FOREIGN
-    """The lowest label of what is in it: of the words, and of a reminder beside them."""
+    """The lowest label of what is in it: of the words, and of reminders and attachments beside them."""
 
     def __post_init__(self) -> None:
-        reminder = self.message.reminder
-        force_setattr(self, "trust_floor", min(self.trust, reminder.trust) if reminder else self.trust)
+        beside = [part.trust for part in self.message.parts if isinstance(part, Reminder | Attachment)]
+        force_setattr(self, "trust_floor", min(self.trust, *beside) if beside else self.trust)
 
     @property
     def is_owners(self) -> bool:

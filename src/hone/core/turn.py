@@ -9,6 +9,9 @@ from hone.core.model import Usage
 from hone.core.transcript import Node
 from hone.core.value import replace
 
+OBJECTION = "A hook of the user's objects to the end of this turn. What it printed:"
+"""How a message begins that a hook sends back to the model. Its role is the user's, its label foreign."""
+
 
 class Origin(StrEnum):
     """Who acts in a turn."""

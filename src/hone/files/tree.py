@@ -166,6 +166,22 @@ class FileTree:
             self._prune(names[:-1])
         return removed
 
+    def remove_folder(self, path: str) -> bool:
+        """Take away a folder that is empty, be it one of the root's own. Return whether it is gone."""
+        names = parts(path)
+        with self._plainly(names):
+            try:
+                with self._folder(names[:-1]) as folder:
+                    os.rmdir(names[-1], dir_fd=folder)
+                    sync_folder(folder)
+            except FileNotFoundError:
+                return True
+            except OSError as error:
+                if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                    raise
+                return False
+        return True
+
     def tidy(self, path: str) -> None:
         """Remove the drafts that a killed process left beside a file."""
         names = parts(path)

@@ -216,8 +216,8 @@ def _describe_newer(save: Save, versions: Sequence[Version], merged: Merged) -> 
 
 def _describe_clash(place: str, *, both: bool) -> str:
     if both:
-        return f"{place}: your edit and a change made meanwhile met in the same place; both were kept."
-    return f"{place}: your edit took the place of what was changed meanwhile; hone log has both."
+        return f"{place}: your edit conflicts with a change made meanwhile; both were kept."
+    return f"{place}: your edit replaced a change made meanwhile; hone log has both."
 
 
 def _describe_kept(place: str, kept: Sequence[str], change: ChangeId | None) -> str:

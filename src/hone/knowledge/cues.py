@@ -20,6 +20,10 @@ _NEXT = regex(
     r"(?:now|jetzt|nun|maintenant|ahora|ora|agora|nu)\b"
     r"(?! (?:we|i|it|my|our|they|on|wir|ich|es|on|nous|je|la|las|el|los|lo|è|o|a|is|het)\b)"
 )
+_ORDER = regex(
+    r"(?:^|[.,;:!?(–—]\s*|\b(?:please|and|but|or|so|then|also|just|i|we|you) )(?:do not|don't) \w+"
+)
+"""What is forbidden, or what people do not do: no claim about a tool."""
 _WIDE = regex("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _LONGEST = 20_000
 """Characters of a message that is looked at."""
@@ -49,10 +53,16 @@ def _takes_back(entry: str, sentence: str) -> bool:
 
 def is_negative_claim(text: str) -> bool:
     """Whether a lesson says that something does not work. What is said of the user is none."""
-    plain = text.casefold().replace("’", "'")
-    if not any(pattern.search(plain) for pattern in _claims()):
-        return False
-    return not {word.partition("'")[0] for word in _words(text)} & detect(text).users
+    return split_claim(text) is not None
+
+
+def split_claim(text: str) -> tuple[str, str] | None:
+    """Return what stands before and after the words that something does not work; None if there are none."""
+    plain = _ORDER.sub(" ", text.casefold().replace("’", "'"))
+    found = next(filter(None, (pattern.search(plain) for pattern in _claims())), None)
+    if found is None or {word.partition("'")[0] for word in _words(text)} & detect(text).users:
+        return None
+    return plain[: found.start()], plain[found.end() :]
 
 
 def speaks_of_change(owner: Sequence[str]) -> bool:

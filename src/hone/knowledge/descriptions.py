@@ -123,10 +123,10 @@ class Sign(StrEnum):
 
 
 def diff(target: Target, steps: Iterable[Step]) -> Iterator[tuple[Sign, str]]:
-    """Yield a unified diff, with paths below the home."""
+    """Yield a unified diff, with paths below the home, or below / for what lies elsewhere."""
     folder = places.folder_of(target)
     for step in steps:
-        place = visible(f"{folder}/{step.path}" if folder else step.path)
+        place = visible(f"{folder}/{step.path}" if folder else step.path).lstrip("/")
         if step.path.startswith("@"):
             yield Sign.HEAD, f"{step.path}: {_fact(step.before)} → {_fact(step.after)}"
         elif is_text(step):

@@ -10,6 +10,7 @@ from hone.core.ledger import Evidence, Said
 from hone.core.messages import Message
 from hone.core.regex import regex
 from hone.core.transcript import Node, Source
+from hone.core.trust import Trust
 from hone.core.visible import one_line, visible
 from hone.knowledge.sentences import sentences
 
@@ -39,15 +40,21 @@ def locate(claims: Sequence[str], source: Source) -> Located:
     nodes = source.transcript.nodes
     found = [_found(claim, nodes) for claim in claims]
     evidence = dict.fromkeys(
-        Evidence(*source.origin(number), nodes[number - 1].trust, nodes[number - 1].digest)
-        for number, _ in found
+        Evidence(*source.origin(number), trust, nodes[number - 1].digest) for number, _, trust in found
     )
-    said = (Said(quote, *source.origin(number), nodes[number - 1].at) for number, quote in found if quote)
+    said = (Said(quote, *source.origin(number), nodes[number - 1].at) for number, quote, _ in found if quote)
     return Located(tuple(evidence), tuple(dict.fromkeys(said)))
 
 
-def _found(claim: str, nodes: Sequence[Node]) -> tuple[int, str]:
-    """The number of the message, and the owner's words if it is the owner's."""
+def find_cited(nodes: Sequence[Node], evidence: Evidence) -> Node | None:
+    """Return the message that evidence names. A conversation that was shortened counts its messages anew; the
+    digest still tells which one is meant."""
+    at = evidence.message - 1
+    return next((node for node in (*nodes[at : at + 1], *nodes) if node.digest == evidence.digest), None)
+
+
+def _found(claim: str, nodes: Sequence[Node]) -> tuple[int, str, Trust]:
+    """The number of the message, the owner's words if they are the owner's, and the label of the words."""
     if given := _NUMBER.fullmatch(claim.strip()):
         return _numbered(int(given[1]), nodes)
     wanted = _folded(claim).strip(" \"'.")
@@ -58,14 +65,17 @@ def _found(claim: str, nodes: Sequence[Node]) -> tuple[int, str]:
     for number, node in sorted(said, key=lambda each: (each[1].is_owners, each[0]), reverse=True):
         for text in _texts(node.message):
             if _place(wanted, _folded(text)) >= 0:
-                return number, _widened(text, wanted) if node.is_owners else ""
+                return number, _widened(text, wanted) if node.is_owners else "", node.trust
+        for part in node.message.attachments:
+            if _place(wanted, _folded(part.text)) >= 0:
+                return number, "", min(node.trust, part.trust)
     words = one_line(claim, 120)
     raise Refused(
         f"The words “{words}” are not in this conversation; quote exactly, or give the message number."
     )
 
 
-def _numbered(number: int, nodes: Sequence[Node]) -> tuple[int, str]:
+def _numbered(number: int, nodes: Sequence[Node]) -> tuple[int, str, Trust]:
     if not 1 <= number <= len(nodes):
         raise Refused(
             f"There is no message {number}: this conversation has {len(nodes)}. Quote its words instead."
@@ -76,7 +86,7 @@ def _numbered(number: int, nodes: Sequence[Node]) -> tuple[int, str]:
             f"Message {number} is an example from template {node.message.template}: it did not happen in "
             "this conversation, and nothing can rest on it. Name what was said after the examples."
         )
-    return number, node.message.text.strip() if node.is_owners else ""
+    return number, node.message.text.strip() if node.is_owners else "", node.trust
 
 
 def _texts(message: Message) -> Iterator[str]:

@@ -31,6 +31,7 @@ from hone.core.ledger import (
     Target,
     skill,
 )
+from hone.core.loading import import_object
 from hone.core.ports import Sessions
 from hone.core.skill import ARCHIVED, SkillOrigin
 from hone.core.value import replace
@@ -62,6 +63,7 @@ from hone.knowledge.withdrawn import Withdrawals
 
 if TYPE_CHECKING:
     from hone.core.embedding import Meanings
+    from hone.knowledge.copies import Copies
 
 OWNER = Author(Actor.OWNER)
 
@@ -78,8 +80,8 @@ class KeeperRules(Struct, frozen=True):
     platform: str = ""
 
     def sign(self, author: Author) -> Author:
-        """Return the author with where the change is made."""
-        return replace(author, platform=self.platform)
+        """Return the author with where the change is made. A client brings its own name."""
+        return replace(author, platform=author.platform or self.platform)
 
 
 Finish = Callable[[Sequence[Change], Mapping[str, bytes]], Awaitable[Sequence[Entry]]]
@@ -161,7 +163,7 @@ class Keeper:
         """Return what a target holds, the owner's edits by hand included. If its files cannot be read, what
         was known before still holds, and `say` tells so."""
         files = await folding.load(self.ledger, target)
-        if self.file_sync is None or places.is_item(target):
+        if self.file_sync is None or places.is_outside(target):
             return files
         try:
             return await uninterrupted(self.file_sync.read(target, files))
@@ -176,7 +178,7 @@ class Keeper:
     async def is_in_sync(self, target: Target) -> bool:
         """Return whether the files say what the ledger says. Raises StoreError if they cannot be read."""
         files = await folding.load(self.ledger, target)
-        if self.file_sync is None or places.is_item(target):
+        if self.file_sync is None or places.is_outside(target):
             return True
         return await self.file_sync.is_in_sync(target, files)
 
@@ -201,8 +203,10 @@ class Keeper:
 
     async def sync(self, target: Target) -> Files:
         """Take in the owner's edits by hand and return what the target holds then. Under the lock. Raises
-        StoreError if a file cannot be read or used."""
-        if self.file_sync and not places.is_item(target):
+        StoreError if a file cannot be read or used, and Refused if a person changed a copy elsewhere."""
+        if self.file_sync and places.is_copy(target):
+            await self._copies(self.file_sync).check(target)
+        elif self.file_sync and not places.is_item(target):
             return await self.file_sync.sync(target)
         return await folding.load(self.ledger, target)
 
@@ -220,9 +224,29 @@ class Keeper:
         if self.file_sync is None or places.is_item(target):
             return
         try:
-            await self.file_sync.publish(target, files)
+            if places.is_copy(target):
+                await self._copies(self.file_sync).publish(target, files)
+            else:
+                await self.file_sync.publish(target, files)
         except StoreError as error:
             self._say(f"It is recorded, but not printed yet: {error}")
+
+    def _copies(self, file_sync: FileSync) -> "Copies":
+        made: Copies = import_object("hone.knowledge.copies:Copies")(self.ledger, file_sync.aside)
+        return made
+
+    @exclusive
+    async def share(self, target: Target, files: Files, author: Author) -> Entry | None:
+        """Let a copy outside of the home hold these files; none takes it away. Return None if it was recorded
+        before. Raises Refused if a person wrote or changed what lies there."""
+        before = await self.sync(target)
+        if self.file_sync:
+            await self._copies(self.file_sync).check(target, files)
+        if before == files:
+            await self._publish(target, files)
+            return None
+        draft = Draft(target, ChangeKind.INSTALL if files else ChangeKind.UNINSTALL, before, files)
+        return (await self._record([draft], author, Verdict(ChangeState.ACTIVE, True, "")))[0]
 
     @exclusive
     async def note(self, edits: Edits, author: Author, kind: ChangeKind | None = None) -> Sequence[Entry]:
@@ -434,7 +458,7 @@ class Keeper:
         return f"\nChanges since: {', '.join(reversed(active))}." if active else ""
 
     def _replay(self, target: Target, before: Files, made: Sequence[Step]) -> Files:
-        if places.is_item(target):
+        if places.is_outside(target):
             return folding.replay(before, made, entries=False)
         if not places.is_journal(target):
             after = folding.replay(before, made, entries=False)

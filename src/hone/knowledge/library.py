@@ -113,6 +113,33 @@ class Library:
         own = [replace(each, counts=counts.get(each.name, UsageCounts())) for each in _own(names)]
         return sorted((*known, *own), key=lambda each: each.name)
 
+    async def page(self, first: int, limit: int, *, archived: bool) -> tuple[Sequence[ListedSkill], int]:
+        """Return some of those that are in use, or of those that are archived, by name, and how many there
+        are. Only the files of these are looked at."""
+        names, fresh = await self._look_around()
+        await self._adopt(fresh)
+        if fresh:
+            names = await self._catalog.names()
+        own = {each.name: each for each in _own(names)} if not archived else {}
+        every = sorted((*(name for name, away in names.items() if away is archived), *own))
+        chosen = every[first : first + limit]
+        known = await self._catalog.named(chosen)
+        if not archived and await self._look_at(known):
+            await self._summarize(await self._catalog.unsummarized())
+            known = await self._catalog.named(chosen)
+        ours = [own[name] for name in chosen if name in own]
+        counts = await self._catalog.usage_counts() if ours else {}
+        counted = [replace(each, counts=counts.get(each.name, UsageCounts())) for each in ours]
+        return sorted((*known, *counted), key=lambda each: each.name), len(every)
+
+    async def known(self) -> Sequence[ListedSkill]:
+        """Return those of the ledger that are in use, without a look at the disk."""
+        return await self._catalog.listed()
+
+    async def bundled(self) -> Sequence[ListedSkill]:
+        """Return those that come with Hone, unless the owner has one of the same name."""
+        return _own(await self._catalog.names())
+
     async def search(self, query: str, limit: int) -> Sequence[ListedSkill]:
         """Return the best for these words first; without words, those that are first in rank."""
         if not query.strip():

@@ -10,6 +10,7 @@ ORIGINS = {
     Actor.REVIEW: "background_review",
     Actor.CURATOR: "curator",
     Actor.EXPERIMENT: "experiment",
+    Actor.CLIENT: "mcp_client",
 }
 
 

@@ -1,4 +1,4 @@
-"""Find the owner's words that an entry of the journal was made of.
+"""Find the change that brought an entry of the journal, and the owner's words that it was made of.
 
 An agent may put the same matter in other words each time, or in another language. The owner's own words about
 it are more alike, so they are compared, too. They are read in the conversations: the ledger keeps none.
@@ -11,6 +11,7 @@ from hone.core.ledger import ChangeId, ChangeQuery, ChangeState, Entry, Evidence
 from hone.core.ports import Sessions
 from hone.core.trust import Trust
 from hone.knowledge.comparing import compare
+from hone.knowledge.evidence import find_cited
 from hone.knowledge.folding import load_all_steps
 from hone.knowledge.resemblance import is_same_subject
 from hone.knowledge.sentences import sentences
@@ -65,8 +66,9 @@ class Origins:
             nodes = (await self._sessions.load(evidence.session)).transcript.nodes
         except StoreError:
             return []
-        texts = [node.message.text for node in nodes if node.digest == evidence.digest][:1]
-        return [text[start:end] for text in texts for start, end in sentences(text)]
+        cited = find_cited(nodes, evidence)
+        text = cited.message.text if cited else ""
+        return [text[start:end] for start, end in sentences(text)]
 
 
 def speak_of_the_same(said: Sequence[str], before: Sequence[str]) -> bool:

@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Mapping
 
-from hone.core.ledger import ITEM, MEMORY, PROJECT, SKILL, USER, Held, Target
+from hone.core.ledger import COPY, ITEM, MEMORY, PROJECT, SECTION, SKILL, USER, Held, Target
 from hone.core.regex import regex
 from hone.core.skill import ARCHIVED
 
@@ -21,6 +21,16 @@ def is_journal(target: Target) -> bool:
 def is_item(target: Target) -> bool:
     """Whether a memory backend holds it; it has no file."""
     return target.startswith(ITEM)
+
+
+def is_copy(target: Target) -> bool:
+    """Whether it lies outside of the home, where another agent reads it."""
+    return target.startswith((COPY, SECTION))
+
+
+def is_outside(target: Target) -> bool:
+    """Whether no file of the home holds it."""
+    return is_item(target) or is_copy(target)
 
 
 def user_of(target: Target) -> str:
@@ -43,6 +53,8 @@ def name_of(target: Target) -> str:
     """The skill's name, the item's key, or what people call the part of the journal."""
     if is_item(target):
         return target.partition("/")[2]
+    if is_copy(target):
+        return target.rpartition("#" if target.startswith(SECTION) else "/")[2]
     return target.removeprefix(SKILL) if target.startswith(SKILL) else target.partition(":")[0]
 
 
@@ -50,6 +62,8 @@ def folder_of(target: Target, *, archived: bool = False) -> str:
     """Below the home; empty for the home itself."""
     if target in (MEMORY, USER):
         return ""
+    if is_copy(target):
+        return target.removeprefix(COPY) if target.startswith(COPY) else target.removeprefix(SECTION)
     if is_item(target):
         return target
     if target.startswith(PROJECT):

@@ -55,6 +55,8 @@ class Cues(Struct, frozen=True):
     taking_back: str
     meta: str
     claims: tuple[str, ...]
+    conditions: str
+    remedies: str
     saving: str
     procedures: str
     changing: str

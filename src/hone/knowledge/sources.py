@@ -10,6 +10,7 @@ from hone.core.ledger import Actor, ChangeKind, ChangeState, Entry, Evidence
 from hone.core.ports import Sessions
 from hone.core.transcript import Node
 from hone.core.visible import one_line
+from hone.knowledge.evidence import find_cited
 from hone.knowledge.keeper import Keeper
 
 LONGEST = 300
@@ -73,12 +74,8 @@ async def quote(sessions: Sessions, evidence: Evidence) -> str:
         return "(the session is gone)"
     except Corrupt as error:
         return f"({error})"
-    at = evidence.message - 1
-    # A conversation that was shortened counts its messages anew; the digest still tells which one is meant.
-    for node in (*nodes[at : at + 1], *nodes):
-        if node.digest == evidence.digest:
-            return f"“{one_line(_said(node), LONGEST)}”"
-    return "(the session no longer has it)"
+    cited = find_cited(nodes, evidence)
+    return f"“{one_line(_said(cited), LONGEST)}”" if cited else "(the session no longer has it)"
 
 
 def _said(node: Node) -> str:

@@ -34,8 +34,11 @@ from hone.knowledge.resemblance import (
     is_opposite,
     is_same,
     shares_any,
+    shares_words,
 )
 from hone.knowledge.sentences import sentences
+from hone.knowledge.skills import bundled
+from hone.knowledge.skills.claims import find_claims
 from hone.knowledge.withdrawn import (
     SHOWN,
     Withdrawal,
@@ -55,11 +58,15 @@ if TYPE_CHECKING:
 
 NEARNESS = "hone.knowledge.nearness:Nearness"
 """Loaded if an embedder is set."""
-AGENTS = frozenset({Actor.AGENT, Actor.REVIEW, Actor.CURATOR})
+AGENTS = frozenset({Actor.AGENT, Actor.REVIEW, Actor.CURATOR, Actor.CLIENT})
 """Those whose changes are vetted. An owner may repeat and contradict, and an experiment only proposes."""
 CLAIM = (
     "Not saved: a claim that something does not work goes out of date, and then keeps you from trying again. "
     "Save the fix or the workaround, or nothing. If the user said it, quote the user and use no other words."
+)
+CLAIM_IN_SKILL = (
+    "Not saved: a claim that something does not work goes out of date, and then keeps you from trying again. "
+    "Write what to do instead, or what to do when it fails. These sentences only say that it fails:"
 )
 QUESTION = "Not saved: the words you name only ask. A question states nothing; quote what the user stated."
 
@@ -103,7 +110,7 @@ class Vetting:
         self._ledger = ledger
         self._origins = Origins(ledger, sessions)
         self._nearness: Nearness | None = import_object(NEARNESS)(meanings) if meanings else None
-        self.withdrawals = Withdrawals(ledger)
+        self.withdrawals = Withdrawals(ledger, self._origins)
         self._replaced: list[str] = []
 
     def remember_replaced(self, drafts: Sequence[Draft]) -> None:
@@ -235,7 +242,9 @@ class Vetting:
         return Vetted(entries, gone, cause)
 
     async def examine_skill(self, draft: Draft, author: Author) -> str:
-        """Return why a change of a skill must wait, or nothing. Raises Refused if it was taken back."""
+        """Return why a change of a skill must wait, or nothing. Raises Refused if it was taken back, or says
+        that something does not work."""
+        _check_claims(draft, author)
         known = await self.withdrawals.all()
         lesson = lesson_of(draft.target, steps(draft.before, draft.after))
         if lesson and (found := find_repeated_skill(known, draft.target, lesson, author)):
@@ -347,6 +356,15 @@ def _date(edit: journal.Edit, author: Author, today: date) -> journal.Edit:
     if not quotes(wording, author.quotes):
         raise Refused(CLAIM)
     return replace(edit, text=validity.limit(journal.normalize(edit.text), today))
+
+
+def _check_claims(draft: Draft, author: Author) -> None:
+    """Refuse a skill that says that something does not work, unless the owner has said so."""
+    known = draft.before or bundled.files(places.name_of(draft.target))
+    said = [each for each in _sentences(author.quotes) if is_negative_claim(each)]
+    claims = find_claims(known, draft.after)
+    if new := [each for each in claims if not any(shares_words(each, own) for own in said)]:
+        raise Refused(f"{CLAIM_IN_SKILL}\n{_list(new)}")
 
 
 def _wording(entry: str) -> str:

@@ -29,7 +29,8 @@ from hone.core.ledger import (
 )
 from hone.knowledge import places
 from hone.knowledge.comparing import compare, find_missing, lines_in
-from hone.knowledge.folding import Step, load_steps
+from hone.knowledge.folding import Step
+from hone.knowledge.origins import Origins
 from hone.knowledge.resemblance import is_same, resembles, shares_words
 from hone.knowledge.skills import bundled
 
@@ -37,8 +38,6 @@ SHOWN = 20
 """Withdrawn lessons that a review is told of."""
 _CHUNK = 200
 """Changes whose contents are read at once."""
-_NEAR = 64
-"""Changes that are looked at before all are."""
 _KINDS = (
     ChangeKind.UNDO,
     ChangeKind.REJECT,
@@ -92,8 +91,9 @@ class Withdrawal(Struct, frozen=True):
 class Withdrawals:
     """What was taken back, as the ledger has it. Only changes since the last look are read."""
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: Ledger, origins: Origins) -> None:
         self._ledger = ledger
+        self._origins = origins
         self._upto = START
         self._known: dict[ChangeId, Withdrawal] = {}
 
@@ -111,7 +111,7 @@ class Withdrawals:
         """Whether an entry that the owner removed had come as the owner's own words."""
         if withdrawal.evidence:
             return withdrawal.owners
-        origin = await find_origin(self._ledger, withdrawal.target, text)
+        origin = await self._origins.find(withdrawal.target, text)
         return origin is not None and is_owners_word(origin.change)
 
     async def _note(self, made: Sequence[Entry]) -> None:
@@ -130,7 +130,10 @@ class Withdrawals:
 
 
 def _counts(change: Change) -> bool:
-    """Whether a change can take something back: the owner made it, or it rests on the owner's words."""
+    """Whether a change can take something back: the owner made it, or it rests on the owner's words. A copy
+    for another agent that is taken away says nothing about the lesson."""
+    if places.is_copy(change.target):
+        return False
     owners = change.author.actor is Actor.OWNER or change.confirmed
     return change.standing is ChangeState.ACTIVE and owners
 
@@ -206,15 +209,6 @@ def is_later(said: Said, evidence: Sequence[Evidence], at: datetime) -> bool:
     return said.message >= max(here) if here else said.at > at
 
 
-async def find_origin(ledger: Ledger, target: Target, text: str) -> Entry | None:
-    """Return the newest change that brought an entry; None if no change has."""
-    for limit in (_NEAR, None):
-        for entry in await ledger.entries(ChangeQuery(target=target, limit=limit)):
-            if entry.change.standing is ChangeState.ACTIVE and text in await _brought(ledger, entry.change):
-                return entry
-    return None
-
-
 async def for_review(withdrawals: Withdrawals) -> Sequence[str]:
     """Return the withdrawn lessons that a review is told of, the newest first: those that had been active on
     the owner's own words. What was rejected is never shown to a model."""
@@ -273,8 +267,3 @@ def without_bundled(target: Target, lines: Sequence[str]) -> list[str]:
     files = bundled.files(places.name_of(target))
     known = {line for data in files.values() for line in lines_in(data)}
     return [line for line in lines if line not in known]
-
-
-async def _brought(ledger: Ledger, change: Change) -> set[str]:
-    steps = await load_steps(ledger, change)
-    return {entry for step in steps for entry in compare(step.before or b"", step.after or b"")[0]}

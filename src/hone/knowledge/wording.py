@@ -80,6 +80,8 @@ def read_lessons(entry: Entry, steps: Sequence[Step]) -> tuple[LessonText, ...]:
     """Return what a change says: one lesson for each journal entry that came or went, one for a skill."""
     made = entry.change
     plain = LessonText(entry.id, entry.id, made.target, made.kind, made.standing)
+    if places.is_copy(made.target):
+        return (plain,)
     if made.target.startswith(SKILL):
         return (_read_skill(plain, entry, steps),)
     found = [lesson for step in steps for lesson in _read_journal(plain, step)]
@@ -202,6 +204,15 @@ def phrase(lesson: LessonText, about: int | None = None) -> str:
     if lesson.target.startswith(SKILL):
         words = _words(lesson, LONG)
         return f"{answer}{_subject(lesson)}{f' — {words}' if words else ''}"
+    if places.is_copy(lesson.target):
+        verb = (
+            ""
+            if answer
+            else "taken back: "
+            if lesson.kind is ChangeKind.UNINSTALL
+            else "written for others: "
+        )
+        return f"{answer}{verb}{one_line(places.folder_of(lesson.target), LONG)}"
     part = _part(lesson.target)
     if answer or not (lesson.text or lesson.replaced):
         words = _quote(lesson.text or lesson.replaced, LONG) or ERASED

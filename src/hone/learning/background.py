@@ -20,7 +20,7 @@ from hone.core.part import Part
 from hone.core.topics import NAMES
 from hone.models.wrappers import Aside
 from hone.runtime.claims import Presence
-from hone.runtime.session import ignore
+from hone.runtime.task_runner import ignore
 
 BREATH = 0.1
 """Seconds in which the prompt comes back before a review begins to share the processor with it."""
@@ -102,6 +102,7 @@ class Background:
         self._idle, self._taken = asyncio.Event(), asyncio.Event()
         self._idle.set()
         self._wake, self._stir = asyncio.Event(), asyncio.Event()
+        self._rested = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._seen: set[JobId] = set()
         self._promoted = datetime.min.replace(tzinfo=UTC)
@@ -119,6 +120,11 @@ class Background:
     def is_busy(self) -> bool:
         """Whether a turn of the user's is on."""
         return self._busy > 0
+
+    @property
+    def pause(self) -> float:
+        """For how many seconds the user must be quiet before a review begins."""
+        return self._pacing.pause if self._pacing.is_local() else 0.0
 
     @property
     def is_attended(self) -> bool:
@@ -167,6 +173,16 @@ class Background:
         for part in self._parts("finish"):
             await part.finish()
 
+    async def catch_up(self, emit: Emit, seconds: float) -> None:
+        """Attend, and wait so long for what is due now. A server that does one thing at a time is for the
+        user first. Raises StoreError."""
+        due = await self.next_look()  # asked first: a review that has begun no longer waits
+        self.attend(emit)
+        if due is not None and due <= self._clock.now() and not self._pacing.is_local():
+            with suppress(TimeoutError):
+                async with self._clock.timeout(seconds):
+                    await self._rested.wait()
+
     async def finish_current(self, seconds: float) -> None:
         """Wait so long for the reviews that are at work, if there are any."""
         if tasks := [task for _, task in self._at_work.values()]:
@@ -186,6 +202,7 @@ class Background:
             await self._clock.sleep(BREATH)
             self._wake.clear()
             await self._work_off(list(await self._left()), quiet=True, until=self._clock.monotonic() + GLANCE)
+            self._rested.set()
             await self._quiet()
             for part in self._parts("tend"):
                 await part.tend(self._emit)
@@ -294,10 +311,10 @@ class Background:
 
     async def _quiet(self) -> None:
         """Until the user has been quiet for a while."""
-        while self._pacing.pause and self._pacing.is_local():
+        while self.pause:
             await self._idle.wait()
             turns = self._turns
-            await self._clock.sleep(self._pacing.pause)
+            await self._clock.sleep(self.pause)
             if self._idle.is_set() and turns == self._turns and not self._is_elsewhere():
                 return
 

@@ -47,9 +47,9 @@ async def spent(sessions: Sessions, bounds: Bounds, now: datetime) -> str:
     # Added up where it is stored: a busy day has many rows, and this is asked before each call of a review.
     total = await sessions.total_spending(start, end, LEARNING)
     if total.cost >= bounds.daily:
-        return f"The budget of {bounds.daily:.2f} USD a day is spent; it goes on tomorrow."
+        return f"The budget of {bounds.daily:.2f} USD a day is spent; reviews continue tomorrow."
     if total.unpriced >= bounds.daily_tokens:
-        return f"The budget of {bounds.daily_tokens:,} tokens a day is spent; it goes on tomorrow."
+        return f"The budget of {bounds.daily_tokens:,} tokens a day is spent; reviews continue tomorrow."
     return ""
 
 

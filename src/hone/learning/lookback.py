@@ -14,7 +14,7 @@ from hone.core.jobs import Jobs
 from hone.core.ledger import Entry
 from hone.learning.background import Background
 from hone.models.cacherules import CacheRule
-from hone.settings import Learning
+from hone.settings.sections import Learning
 
 LATEST = 600.0
 """Seconds of silence after which a conversation is looked back over at the latest."""
@@ -43,7 +43,7 @@ def choose_schedule(wanted: str, variable: str) -> Schedule:
         return Schedule(name)
     except ValueError:
         names = ", ".join(Schedule)
-        raise SettingsError(f"{name!r} is no way to learn. Use one of {names}.") from None
+        raise SettingsError(f"{name!r} is not a way to learn. Use one of {names}.") from None
 
 
 def explain_off(schedule: Schedule, learning: Learning) -> str:
@@ -60,7 +60,7 @@ def look_after(after_exit: str, rule: Callable[[str], CacheRule]) -> Callable[[s
 
 
 class Lookback:
-    """`wait` is how many seconds the end of the process may take for reviews."""
+    """`wait` is how many seconds the end of the process, or its first conversation, may take for reviews."""
 
     def __init__(
         self, jobs: Jobs, background: Background, clock: Clock, schedule: Schedule, wait: float
@@ -72,12 +72,27 @@ class Lookback:
         self._wait = wait
         self._talks: dict[SessionId, None] = {}
         self._learned: list[Entry] = []
+        self._caught_up = False
+
+    async def catch_up(self) -> None:
+        """Review what an earlier process left, before the first conversation here begins. A person types
+        meanwhile; a program speaks at once, and its first prompt would not know it."""
+        if self._schedule is not Schedule.BACKGROUND or self._caught_up:
+            return
+        self._caught_up = True
+        if self._wait > 0:
+            with suppress(StoreError):  # what cannot be read now is left to the next process
+                await self._background.catch_up(self._hear, self._wait)
+
+    def _attend(self) -> None:
+        if not self._background.is_attended:
+            self._background.attend(self._hear)
 
     def join(self, session: SessionId) -> None:
         """A conversation was opened here."""
         self._talks[session] = None
-        if self._schedule is Schedule.BACKGROUND and not self._background.is_attended:
-            self._background.attend(self._hear)
+        if self._schedule is Schedule.BACKGROUND:
+            self._attend()
 
     def forget(self, session: SessionId) -> None:
         """A conversation was closed and may be opened again: its look is due by its own time."""
@@ -89,6 +104,10 @@ class Lookback:
         if left and self._schedule is not Schedule.OFF:
             await self._jobs.hasten(left, self._clock.now())
             self._background.notify()
+
+    async def is_awaited(self) -> bool:
+        """Tell whether a conversation of this process is still to be reviewed, now or when it is silent."""
+        return any([await self._background.next_look(each) for each in self._talks])
 
     async def learned(self) -> Sequence[Entry]:
         """Look back over the conversations so far and return what was learned since the last call."""

@@ -101,7 +101,7 @@ async def queued(home: Home, beginning: str, topics: Topics, now: datetime) -> J
     nothing to look back over."""
     latest = [] if beginning else await home.sessions.list(limit=1, own=True)
     if not beginning and not latest:
-        raise Missing("There is no session of yours to look back over yet.")
+        raise Missing("There is no conversation to review yet.")
     id = await home.sessions.find(beginning) if beginning else latest[0].header.id
     stored = await home.sessions.load(id)
     if stored.header.origin is not Origin.USER:

@@ -35,7 +35,7 @@ from hone.learning.budget import USUAL, Bounds, Reading, Watched, is_warm, spent
 from hone.learning.known import describe_known
 from hone.learning.source import find_starts, find_topics, read_widest, split
 from hone.models.wrappers import Aside, Metered, ModelTerms, Polite, Windowed, unhindered
-from hone.prompt.review import digest, question, text
+from hone.prompt.review import digest, question, read_title, text
 from hone.runtime.claims import claim, sweep
 from hone.runtime.session import Session, SessionDeps, new_id
 
@@ -66,6 +66,8 @@ class ReviewDeps(Struct, frozen=True):
     is staged in the ledger they are given."""
     off: str = ""
     """Why no review is done here; empty if they are."""
+    tell: Callable[[Learned, str], Awaitable[None]] | None = None
+    """Tells features what was learned, and in which folder."""
 
 
 class Assignment(Struct, frozen=True):
@@ -83,6 +85,11 @@ class Assignment(Struct, frozen=True):
     @property
     def nodes(self) -> Sequence[Node]:
         return self.source.transcript.nodes
+
+    @property
+    def is_untitled(self) -> bool:
+        """Tell whether the review is of one conversation that has no title yet."""
+        return not self.stored.header.title and not self.source.origins
 
 
 class Reviewer:
@@ -182,11 +189,12 @@ class Reviewer:
         known = await describe_known(deps.library, given.folder, nodes, topics)
         room = _room(agent)
         if share == 1.0 and self._is_warm(given, agent):
-            asked = question(topics, nodes, own_text, known)
+            asked = question(topics, nodes, own_text, known, untitled=given.is_untitled)
             if sum(len(node.encoded) for node in nodes) + len(asked.encode()) <= room:
                 return True, asked
         starts = find_starts(given.source)
-        return False, digest(topics, nodes, own_text, known, starts, int(room * share))
+        room, untitled = int(room * share), given.is_untitled
+        return False, digest(topics, nodes, own_text, known, starts, room, untitled=untitled)
 
     def _is_warm(self, given: Assignment, agent: Agent) -> bool:
         transcript, stored = given.source.transcript, given.stored
@@ -220,10 +228,24 @@ class Reviewer:
 
         # Most reviews change nothing, and need not wait for the lock of what is known.
         entries = await (deps.library.keeper.commit(staged, finish) if staged.changes else finish((), {}))
-        emit(Learned(await deps.jobs.job(job.id), tuple(entries), await self._lessons(entries)))
+        learned = Learned(await deps.jobs.job(job.id), tuple(entries), await self._lessons(entries))
+        emit(learned)
+        if entries and deps.tell:
+            await deps.tell(learned, given.folder)
+        await self._give_title(given, turn)
         for session, said in split(given.source).items():
             await deps.library.rate(session, partial(result, messages=said, entries=entries))
         return entries
+
+    async def _give_title(self, given: Assignment, turn: Turn) -> None:
+        """Call the conversation what the review calls it, unless it has a title by now. It is no reason to
+        fail: the lessons are stored."""
+        replies = (node.message.text for node in turn.nodes if node.message.role is Role.ASSISTANT)
+        title = read_title(next(replies, "")) if given.is_untitled else ""
+        with suppress(HoneError):
+            sessions = self._deps.sessions
+            if title and not (await sessions.load(given.job.session)).header.title:
+                await sessions.rename(given.job.session, title)
 
     async def _lessons(self, entries: Sequence[Entry]) -> tuple[LessonText, ...]:
         """What was learned, in its own words. It is in the ledger, whether or not it can be read now."""

@@ -10,6 +10,7 @@ import msgspec
 from hone.core.clock import Clock
 from hone.core.errors import ModelError, Overloaded, Rejected
 from hone.core.messages import (
+    Attachment,
     Image,
     Message,
     Part,
@@ -74,7 +75,7 @@ def _block(part: Part) -> Iterator[dict[str, Any]]:
     match part:
         case Text(text) if text.strip():
             yield {"type": "text", "text": text}
-        case SystemNote(text) | Reminder(text) if text.strip():
+        case SystemNote(text) | Reminder(text) | Attachment(text) if text.strip():
             yield {"type": "text", "text": told(part)}
         case Image(media_type, data):
             source = {"type": "base64", "media_type": media_type, "data": data}

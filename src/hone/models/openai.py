@@ -9,6 +9,7 @@ from hone.core.clock import Clock
 from hone.core.errors import ModelError, Rejected
 from hone.core.loading import import_object
 from hone.core.messages import (
+    Attachment,
     Image,
     Message,
     Part,
@@ -44,7 +45,7 @@ def _wire(message: Message, endpoint: Endpoint) -> dict[str, Any]:
     if message.role is Role.USER and any(isinstance(part, Image) for part in message.parts):
         return {"role": "user", "content": [_block(part) for part in message.parts if not _is_mute(part)]}
     beside = (part for part in (message.note, message.reminder) if part)
-    said = (*map(told, beside), message.text)
+    said = (*map(told, beside), message.text, *map(told, message.attachments))
     wire: dict[str, Any] = {"role": message.role.value, "content": "\n\n".join(filter(None, said))}
     if message.calls:
         wire["content"] = message.text or None
@@ -60,11 +61,11 @@ def _call(call: ToolCall) -> dict[str, Any]:
 
 
 def _is_mute(part: Part) -> bool:
-    return isinstance(part, SystemNote | Reminder) and not told(part)
+    return isinstance(part, SystemNote | Reminder | Attachment) and not told(part)
 
 
 def _block(part: Part) -> dict[str, Any]:
-    if isinstance(part, SystemNote | Reminder):
+    if isinstance(part, SystemNote | Reminder | Attachment):
         return {"type": "text", "text": told(part)}
     if isinstance(part, Image):
         return {"type": "image_url", "image_url": {"url": f"data:{part.media_type};base64,{part.data}"}}

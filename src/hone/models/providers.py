@@ -179,7 +179,9 @@ async def _named(
     provider = next((each for each in providers if each.name == name), None)
     if provider is None:
         names = ", ".join(each.name for each in providers)
-        raise SettingsError(f"{wanted!r} names no known provider; write provider/name with one of: {names}.")
+        raise SettingsError(
+            f"{wanted!r} does not name a known provider. Write provider/name with one of: {names}."
+        )
     if provider.key and not environ.get(provider.key):
         raise SettingsError(
             f"No key for {name}. Store it with: hone keys set {name} (or export {provider.key}=…)"

@@ -10,6 +10,7 @@ from hone.core.clock import Clock
 from hone.core.errors import ModelError, Rejected
 from hone.core.loading import import_object
 from hone.core.messages import (
+    Attachment,
     Image,
     Message,
     Part,
@@ -85,14 +86,14 @@ def _items(message: Message, origin: str) -> list[dict[str, Any] | msgspec.Raw]:
 
 def _content(message: Message) -> str | list[dict[str, Any]]:
     beside = [told(part) for part in (message.note, message.reminder) if part]
-    said = "\n\n".join(filter(None, (*beside, message.text)))
+    said = "\n\n".join(filter(None, (*beside, message.text, *map(told, message.attachments))))
     pictures = [part for part in message.parts if isinstance(part, Image)]
     if not pictures:
         return said
     blocks: list[dict[str, Any]] = []
     for part in message.parts:
         match part:
-            case SystemNote() | Reminder() if text := told(part):
+            case SystemNote() | Reminder() | Attachment() if text := told(part):
                 blocks.append({"type": "input_text", "text": text})
             case Text(text) if text:
                 blocks.append({"type": "input_text", "text": text})

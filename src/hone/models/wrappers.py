@@ -3,9 +3,11 @@
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
+from datetime import datetime, timedelta
 
 from msgspec import Struct
 
+from hone.core.agent import Agent
 from hone.core.clock import Clock
 from hone.core.errors import Crowded, ModelError, Overloaded, Rejected, Unusable
 from hone.core.model import Model, Piece, Reply, Restart, Usage
@@ -104,6 +106,8 @@ class Patience(Struct, frozen=True):
 
 
 PATIENT = Patience()
+YEAR = 366 * 86_400.0
+"""Seconds. A provider that asks for more patience than that asks for nothing."""
 
 
 class Retrying:
@@ -122,7 +126,7 @@ class Retrying:
             except ModelError as error:
                 delay = find_delay(self._patience, error, attempt)
                 if delay is None:
-                    raise
+                    raise say_when(self._patience, error, self._clock.now()) from error
                 yield Restart(str(error), delay)
                 await self._clock.sleep(delay)
 
@@ -135,6 +139,18 @@ def find_delay(patience: Patience, error: ModelError, attempt: int) -> float | N
     if asked is not None and asked > patience.longest:
         return None
     return patience.first * 2 ** (attempt - 1) if asked is None else asked
+
+
+def say_when(patience: Patience, error: ModelError, now: datetime) -> ModelError:
+    """Return the error, with the time from which the provider takes requests again if that is too long to
+    wait for."""
+    asked = error.retry_after if isinstance(error, Overloaded) else None
+    if asked is None or not patience.longest < asked < YEAR:
+        return error
+    at = (now + timedelta(seconds=asked)).astimezone()
+    minutes = round(asked / 60)
+    length = f"{round(minutes / 60)} hours" if minutes >= 120 else f"{minutes} minute{'s'[: minutes != 1]}"
+    return Overloaded(f"{error} Try again in about {length}, at {at:%Y-%m-%d %H:%M}.", asked)
 
 
 def _spoken(piece: Piece) -> Piece:
@@ -214,6 +230,12 @@ class Polite:
             for each in (piece, taken):
                 each.cancel()
             await asyncio.wait((piece, taken))
+
+
+def measure_filled(agent: Agent, transcript: Transcript) -> float | None:
+    """Return the share of its window that a conversation takes; None if the window is not known."""
+    model = agent.model
+    return model.estimate(agent.prefix, transcript) / model.window if isinstance(model, Windowed) else None
 
 
 class Windowed:

@@ -4,14 +4,16 @@ The same inputs give the same bytes in any process. Hone writes all headings and
 one.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any
 
+from hone.core.agent import Helper
 from hone.core.knowledge import Snapshot
 from hone.core.messages import canonical, framed
 from hone.core.prefix import Prefix
+from hone.core.secrets import redact
 from hone.core.skill import ListedSkill
 from hone.core.tool import Tool
 from hone.core.visible import one_line, path_to_text, visible
@@ -25,6 +27,8 @@ WIDTH = 120
 _HEAD = "# Skills\n\nEach skill says how to do a class of task. Read one with `skill_view`.\n"
 _MORE = "\nThere are more. Search them with `skills_list`."
 _ALL = "\nThese are all skills. Search them with `skills_list`."
+_TOLD = ("memory", "todo")
+"""The tools without which a part of our own texts makes no sense."""
 _TEXTS = Path(__file__).with_name("texts")
 
 
@@ -34,15 +38,24 @@ def compose(
     """Sections in the order given, tools by name: a set or a dict's order must not reach the wire. Whoever
     wrote a section, nothing in it is hidden."""
     system = "\n\n".join(visible(section).strip() for section in sections if section.strip())
-    schemas = sorted((tool.spec.name, tool.spec.schema) for tool in tools)
+    schemas = sorted((tool.spec.name, tool.spec.schema) for tool in tools if tool.spec.listed)
     return Prefix(model, system, tuple(schema for _, schema in schemas), canonical(dict(sampling or {})))
 
 
 def order_sections(
-    plugins: Iterable[str] = (), skills: str = "", instructions: str = "", journal: str = "", around: str = ""
+    plugins: Iterable[str] = (),
+    skills: str = "",
+    instructions: str = "",
+    journal: str = "",
+    around: str = "",
+    tools: Collection[str] = _TOLD,
 ) -> tuple[str, ...]:
-    """All sections, what changes least first; empty ones are left out later."""
-    return (read_text("identity"), read_text("guidance"), *plugins, skills, instructions, journal, around)
+    """All sections, what changes least first; empty ones are left out later. Our own texts say nothing about
+    built-in tools that are not among `tools`."""
+    identity, guidance = read_text("identity"), read_text("guidance") if "memory" in tools else ""
+    if "todo" not in tools:
+        identity = "".join(line for line in identity.splitlines(keepends=True) if "`todo`" not in line)
+    return (identity, guidance, *plugins, skills, instructions, journal, around)
 
 
 def read_text(name: str) -> str:
@@ -80,6 +93,12 @@ def instructions(name: str, text: str) -> str:
     return f"{opening}\n{framed('project-instructions', visible(text).strip())}"
 
 
+def brief(helper: Helper) -> str:
+    """What a named helper is told beside its task. No line of it can pass for a heading of ours."""
+    lines = (f"  {line}".rstrip() for line in visible(redact(helper.instructions)).strip().split("\n"))
+    return "\n".join((f"You work as the helper {one_line(helper.name, 100)}. Its instructions:", *lines))
+
+
 def index(ranked: Sequence[ListedSkill], total: int, budget: int = BUDGET) -> str:
     """Return the first in rank that fit into the budget, sorted by name; empty if there are none or no
     room. How many there are besides is not said: each new one would change the bytes of every prompt."""
@@ -104,8 +123,45 @@ def has_more_skills(system: str) -> bool:
 
 def find_listed(system: str) -> frozenset[str]:
     """Return the names in the index of a prompt."""
-    section = system.partition(_HEAD)[2].partition(_MORE)[0]
+    section = system.partition(_HEAD)[2].partition(_MORE)[0].partition(_ALL)[0]
     return frozenset(line[2:].partition(":")[0] for line in section.split("\n") if line.startswith("- "))
+
+
+def find_noted(system: str) -> dict[str, tuple[str, ...]]:
+    """Return the journal's entries in a prompt, by the name of their part, each as `item` writes it. Only an
+    entry's own lines begin with a dash or are moved in, so that none passes for another part."""
+    _, found, rest = system.rpartition("\n\n# Journal\n\n")
+    section = rest.rpartition("\n\nWorking folder: ")[0] if found else ""
+    names = {title: name for name, title in TITLES.items()}
+    noted: dict[str, tuple[str, ...]] = {}
+    for chapter in f"\n\n{section}".split("\n\n## ")[1:]:
+        title, _, body = chapter.partition("\n\n")
+        if title in names:
+            noted[names[title]] = tuple(
+                f"- {each}".rstrip() for each in f"\n{body}".split("\n- ")[1:] if each.strip()
+            )
+    return noted
+
+
+def measure_system(system: str) -> dict[str, int]:
+    """Return how many bytes of a prompt its parts take, by name. It is for people to look at: a text that
+    resembles a heading is counted with it."""
+    skills = _between(system, _HEAD, (_MORE, _ALL))
+    instructed = _between(system, "The user trusts this folder's ", ("</project-instructions>",))
+    noted = _between(system, "# Journal\n", ("\n\nWorking folder: ",))
+    return {
+        "system prompt": len(system.encode()) - skills - instructed - noted,
+        "skills": skills,
+        "project instructions": instructed,
+        "journal": noted,
+    }
+
+
+def _between(text: str, opening: str, endings: Iterable[str]) -> int:
+    """Return the bytes from the opening up to the first ending; 0 if there is no opening."""
+    _, found, rest = text.partition(opening)
+    cut = min((at for at in map(rest.find, endings) if at >= 0), default=len(rest))
+    return len((found + rest[:cut]).encode()) if found else 0
 
 
 def skill_line(listed: ListedSkill, width: int = WIDTH) -> str:

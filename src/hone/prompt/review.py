@@ -1,9 +1,13 @@
 """Build the question of a review, for a fork of the conversation or with a digest of it."""
 
+import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 
 from hone.core.jobs import Topics
+from hone.core.messages import sound
+from hone.core.regex import regex
+from hone.core.secrets import redact
 from hone.core.topics import TOPICS
 from hone.core.transcript import Node
 from hone.core.visible import one_line
@@ -11,6 +15,9 @@ from hone.prompt.digest import shorten, speaker, words
 
 QUESTIONS = {f"review-{topic.name}": topic.question for topic in TOPICS}
 TEXTS = Path(__file__).with_name("texts")
+TITLE = 80
+"""Characters of a title."""
+_TITLE = regex(r"\W{0,3}title\W{0,3}:[ \t*_]*(\S[^\n]*)", re.IGNORECASE)
 OUTLINE, WIDTH = 40, 48
 """Messages that are listed by number, and how much of each."""
 LEAST = 2_000
@@ -37,10 +44,14 @@ def text(name: str, own: Path | None = None) -> str:
     return QUESTIONS.get(name) or (TEXTS / f"{name}.md").read_text(encoding="utf-8").strip()
 
 
-def question(topics: Topics, nodes: Sequence[Node], text: Text, known: str = "") -> str:
-    """For a fork that has the conversation before it. `known` is what is known now."""
+def question(
+    topics: Topics, nodes: Sequence[Node], text: Text, known: str = "", *, untitled: bool = False
+) -> str:
+    """For a fork that has the conversation before it. `known` is what is known now; one that is `untitled`
+    gets a title on the way."""
     outlined = ["The messages by number:", "\n".join(outline(nodes))]
-    return "\n\n".join([*_asked(topics, text), *filter(None, [known]), *_apart(nodes), *outlined])
+    asked = _asked(topics, text, untitled=untitled)
+    return "\n\n".join([*asked, *filter(None, [known]), *_apart(nodes), *outlined])
 
 
 def digest(
@@ -50,19 +61,29 @@ def digest(
     known: str = "",
     starts: Collection[int] = (),
     room: int | None = None,
+    *,
+    untitled: bool = False,
 ) -> str:
     """The same for one that has not, in `room` bytes: the owner's words come first, then the beginnings of
     what others said. At `starts` another conversation begins."""
     opening, ending = SEVERAL if starts else ONE
-    rest = [ending, *_asked(topics, text), *filter(None, [known])]
+    rest = [ending, *_asked(topics, text, untitled=untitled), *filter(None, [known])]
     taken = sum(len(part.encode()) + 2 for part in (opening, *rest))
     left = None if room is None else max(LEAST, room - taken)
     return "\n\n".join([opening, shorten(_said(nodes), starts, left), *rest])
 
 
-def _asked(topics: Topics, text: Text) -> list[str]:
+def _asked(topics: Topics, text: Text, *, untitled: bool) -> list[str]:
     wanted = [f"review-{topic.name}" for topic in TOPICS if topic.name in topics]
-    return [text(name) for name in (*wanted, "review-ending")]
+    last = ("review-ending", "review-title") if untitled else ("review-ending",)
+    return [text(name) for name in (*wanted, *last)]
+
+
+def read_title(reply: str) -> str:
+    """Return the title that a reply begins with, on one line and without quotes; nothing if there is none."""
+    found = _TITLE.match(reply.strip())
+    words = found[1].strip(" *_`\"'“”").rstrip(".") if found else ""
+    return one_line(redact(sound(words)), TITLE) if words.strip("…") else ""
 
 
 def _said(nodes: Sequence[Node]) -> list[tuple[int, Node]]:

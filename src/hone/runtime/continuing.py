@@ -1,18 +1,35 @@
 """Decide where a stored conversation continues, and whether the agent of today is the one that had it."""
 
+import json
+from datetime import datetime
 from pathlib import Path
 
 from hone.core.agent import Agent
+from hone.core.errors import HoneError
+from hone.core.ids import SessionId
 from hone.core.loading import import_object
 from hone.core.messages import Image
-from hone.core.ports import IMPORTED, Header, StoredSession
+from hone.core.ports import IMPORTED, Header, Sessions, StoredSession
+from hone.core.prefix import Prefix
+from hone.core.tool import is_served
+from hone.core.turn import Origin
+from hone.core.value import replace
 from hone.core.visible import path_to_text, text_to_path
+from hone.runtime.session import new_id
 from hone.settings import Settings
 
 
 def has_same_shape(agent: Agent, stored: StoredSession) -> bool:
-    """Tell whether an agent has the model and the tools that a stored conversation was had with."""
-    return (agent.prefix.model, agent.prefix.tools) == (stored.prefix.model, stored.prefix.tools)
+    """Tell whether an agent has the model and the tools that a stored conversation was had with. Those of
+    servers may come and go."""
+    today, then = agent.prefix, stored.prefix
+    if today.model != then.model:
+        return False
+    return today.tools == then.tools or _own_tools(today) == _own_tools(then)
+
+
+def _own_tools(prefix: Prefix) -> list[str]:
+    return [schema for schema in prefix.tools if not is_served(json.loads(schema)["name"])]
 
 
 def model_of(stored: StoredSession) -> str:
@@ -25,7 +42,7 @@ def find_folder(header: Header, otherwise: Path, notices: list[str]) -> Path:
     folder = text_to_path(header.folder) if header.folder else otherwise
     if not header.folder or folder.is_dir():
         return folder
-    notices.append(f"{header.folder} is gone; the tools work in {path_to_text(otherwise)}.")
+    notices.append(f"{header.folder} no longer exists; the tools work in {path_to_text(otherwise)}.")
     return otherwise
 
 
@@ -36,3 +53,17 @@ def model_for(stored: StoredSession, wanted: str, settings: Settings) -> str:
     if wanted and any(isinstance(part, Image) for part in parts):
         import_object("hone.runtime.pictures:check_vision")(wanted, settings)
     return wanted or model_of(stored)
+
+
+async def branch(store: Sessions, beginning: str, shared: int | None, now: datetime) -> SessionId:
+    """Start a new conversation with the first messages of another one (default: all of them)."""
+    parent = await store.load(await store.find(beginning))
+    whole = len(parent.transcript)
+    count = whole if shared is None else shared
+    if not 0 < count <= whole:
+        raise HoneError(f"Session {parent.header.id} has messages 1 to {whole}; {count} is none of them.")
+    header = replace(
+        parent.header, id=new_id(), created=now, origin=Origin.USER, parent=parent.header.id, shared=count
+    )
+    await store.start(header, parent.prefix, ())
+    return header.id

@@ -9,6 +9,7 @@ from msgspec.structs import asdict
 
 from hone.core.ids import SessionId
 from hone.core.messages import (
+    Attachment,
     Image,
     Part,
     Reminder,
@@ -19,6 +20,7 @@ from hone.core.messages import (
     ToolResult,
     canonical,
 )
+from hone.core.overview import MessageWindow
 from hone.core.ports import Header, StoredSession
 from hone.core.regex import regex
 from hone.core.transcript import Node
@@ -33,6 +35,7 @@ _KINDS: dict[type[Part], str] = {
     ToolResult: "result",
     SystemNote: "note",
     Reminder: "reminder",
+    Attachment: "attachment",
 }
 _MARKUP = regex(r"([\\`*_{}\[\]<>()#+\-.!|~&])")
 
@@ -43,7 +46,14 @@ def to_json(stored: StoredSession, clean: Clean) -> str:
 
 
 def to_data(stored: StoredSession, clean: Clean) -> dict[str, Any]:
-    header = stored.header
+    nodes = stored.transcript.nodes
+    window = MessageWindow(stored.header, stored.prefix.model, stored.prefix.digest, len(nodes), 1, nodes)
+    return window_to_data(window, clean)
+
+
+def window_to_data(window: MessageWindow, clean: Clean) -> dict[str, Any]:
+    """The header, and the messages of the window with their numbers."""
+    header = window.header
     return {
         "session": header.id,
         "title": clean(header.title),
@@ -52,9 +62,9 @@ def to_data(stored: StoredSession, clean: Clean) -> dict[str, Any]:
         "folder": clean(header.folder),
         "parent": header.parent,
         "shared": header.shared,
-        "model": stored.prefix.model,
-        "prefix": stored.prefix.digest,
-        "messages": [_message(number, node, clean) for number, node in _numbered(stored)],
+        "model": window.model,
+        "prefix": window.prefix,
+        "messages": [_message(number, node, clean) for number, node in enumerate(window.nodes, window.first)],
     }
 
 
@@ -121,6 +131,8 @@ def _section(part: Part, clean: Clean) -> list[str]:
             return ["Hone told the model:", "", _fenced(clean(text))] if text else []
         case Reminder(text, label):
             return [f"From memory ({_escaped(label)}):", "", _fenced(clean(text))]
+        case Attachment(text, name, label):
+            return [f"Attached: {_escaped(clean(name))} ({_escaped(label)}):", "", _fenced(clean(text))]
 
 
 def cleaned(arguments: str, clean: Clean) -> str:

@@ -30,7 +30,7 @@ from hone.core.messages import ToolCall
 from hone.core.permit import Effect
 from hone.core.tool import Outcome, ToolSpec, refused
 from hone.core.value import replace
-from hone.settings import Guardrails
+from hone.settings.sections import Guardrails
 
 _QUICK = re.compile(r"\b0\.\d s\b")
 """How long a quick command took, which is no part of its result."""

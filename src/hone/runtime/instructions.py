@@ -5,7 +5,7 @@ searched. A conversation's prompt is put together here, since that is where the 
 """
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 
 from msgspec import Struct
@@ -139,14 +139,17 @@ class PromptSections(Struct, frozen=True):
     instructions: Instructions
     say: Callable[[str], None]
 
-    def order(self, folder: Path, known: Snapshot, added: Iterable[str]) -> Iterable[str]:
-        """Return all sections; `added` are those of plugins and programs."""
+    def order(
+        self, folder: Path, known: Snapshot, added: Iterable[str], tools: Collection[str]
+    ) -> Iterable[str]:
+        """Return all sections; `added` are those of plugins and programs. What `tools` lack is not told."""
         return order_sections(
             added,
-            index(known.skills, known.total),
+            index(known.skills, known.total) if "skill_view" in tools else "",
             self._instructed(folder),
             redact(journal(known)),
             surroundings(folder, self.clock.now().astimezone().date(), sys.platform),
+            tools,
         )
 
     def _instructed(self, folder: Path) -> str:

@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hone.core.agent import Agent, Helper
 from hone.core.clock import Clock
 from hone.core.loading import import_object
 from hone.core.model import Connection, Model
@@ -15,7 +16,7 @@ from hone.models.cacherules import UNKNOWN, CacheRule
 from hone.models.dialects import takes_schemas
 from hone.models.http import LOCAL, REMOTE, Http, ReplyBounds
 from hone.models.providers import KNOWN, Provider, address, choose, connect, is_local, settle
-from hone.models.wrappers import PRICES, ModelTerms, Patience, Price, Priced, Retrying, price_by
+from hone.models.wrappers import PRICES, ModelTerms, Patience, Price, Priced, Retrying, Windowed, price_by
 from hone.settings import Settings
 
 if TYPE_CHECKING:
@@ -118,6 +119,16 @@ class ModelFactory:
         found = await self._find(wanted)
         self.is_local = self.is_local or found.local
         return found if found.window else replace(found, window=self.window(found.name))
+
+    async def hire(self, agent: Agent, helper: Helper) -> Agent:
+        """Return the agent with the rights of a helper and, if it names one, its model. Raises SettingsError
+        for a model that cannot be used."""
+        narrow = agent.narrowed(helper.permit)
+        if not helper.model:
+            return narrow
+        found = await self.find(helper.model)
+        room = Windowed(found.model, found.window, self._settings.compact_at, schemas=found.schemas)
+        return replace(narrow, model=room, prefix=replace(narrow.prefix, model=found.name))
 
     async def _find(self, wanted: str) -> Connection:
         if not isinstance(self._model, str):

@@ -1,14 +1,27 @@
 """Load the parts of features and plugins by name, each when one of its hooks is first needed."""
 
+import os
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from operator import attrgetter
+from pathlib import Path
+from typing import Any
 
 from hone.core.errors import HoneError, Refused, SettingsError
+from hone.core.events import Emit, Learned
 from hone.core.loading import import_object
 from hone.core.part import HOOKS, Connect, Part, SessionSeed
-from hone.core.tool import Toolbox
+from hone.core.ports import Header
+from hone.core.prefix import Prefix
+from hone.core.tool import Tool, Toolbox
+from hone.core.transcript import Transcript
+from hone.core.turn import Turn
+from hone.core.visible import text_to_path
+from hone.core.work import Work
 from hone.registry import Feature
+
+ALWAYS = ("holdings", "offer_servers", "fetch_skill")
+"""Hooks of a feature that has nothing else to do."""
 
 
 class Parts:
@@ -33,14 +46,20 @@ class Parts:
             self._loaded[name] = import_object(self._features[name].part)(self._owner)
         return self._loaded[name]
 
-    def having(self, hook: str) -> Iterator[Part]:
-        """Yield the parts that implement a hook: features by their declaration, then plugins."""
+    def having(self, hook: str, folder: Path | None = None) -> Iterator[Part]:
+        """Yield the parts that implement a hook: features by their declaration, then plugins. A `folder` may
+        have a file that gives a feature something to do. One that is off still owns what it has stored, and
+        takes what it is handed."""
         if hook not in HOOKS:
             raise ValueError(f"a part has no hook {hook!r}")
         for name, feature in self._features.items():
-            if hook in feature.hooks and self._is_on(feature):
+            if hook in feature.hooks and (hook in ALWAYS or self._is_on(feature, folder)):
                 yield self.get(name)
         yield from self.plugins
+
+    async def collect(self, hook: str, *arguments: object) -> list[Any]:
+        """Return what every part gives for a hook that returns several values."""
+        return [each for part in self.having(hook) for each in await getattr(part, hook)(*arguments)]
 
     def connect(self, provider: str, *, own: bool) -> Connect | None:
         """Return how to reach a provider of a plugin or, unless hone.toml has its `own`, of a feature."""
@@ -57,14 +76,46 @@ class Parts:
                 return seed
         raise Refused("This installation of Hone has no templates.")
 
+    def sections(self, folder: Path) -> Iterator[str]:
+        """Yield what every part adds to the prompt of a conversation in this folder."""
+        for part in self.having("sections"):
+            yield from part.sections()
+        for part in self.having("folder_sections", folder):
+            yield from part.folder_sections(folder)
+
+    def wrap(self, tools: Sequence[Tool], folder: Path, work: Work) -> Sequence[Tool]:
+        """Return the tools with what every part does around their calls."""
+        for part in self.having("wrap", folder):
+            tools = part.wrap(tools, folder, work)
+        return tools
+
+    async def ended(self, turn: Turn, header: Header, emit: Emit, *, again: bool) -> str:
+        """Return what the model must be told before a turn may end."""
+        parts = self.having("ended", text_to_path(header.folder) if header.folder else None)
+        return "\n".join(filter(None, [await part.ended(turn, header, emit, again=again) for part in parts]))
+
+    async def news(self, folder: Path, prefix: Prefix, transcript: Transcript) -> str:
+        """Return what a conversation must be told before the user's next words."""
+        parts = self.having("news", folder)
+        return "\n".join(filter(None, [await part.news(folder, prefix, transcript) for part in parts]))
+
+    async def learned(self, event: Learned, folder: str) -> None:
+        place = text_to_path(folder or ".")
+        for part in self.having("learned", place):
+            await part.learned(event, place)
+
     async def close(self) -> None:
         plugins = self.plugins if "plugins" in vars(self) else ()
         for part in (*self._loaded.values(), *plugins):
             await part.close()
 
-    def _is_on(self, feature: Feature) -> bool:
+    def _is_on(self, feature: Feature, folder: Path | None = None) -> bool:
         settings = getattr(self._owner, "settings", None)
-        return not feature.setting or settings is None or bool(attrgetter(feature.setting)(settings))
+        if settings is None or (feature.setting and attrgetter(feature.setting)(settings)):
+            return True
+        places = [place for place in (folder, getattr(self._owner, "home", None)) if place]
+        has_file = any(os.path.lexists(f"{place}/{file}") for place in places for file in feature.files)
+        return has_file or not (feature.setting or feature.files)
 
     def _plugin(self, name: str) -> Part:
         try:

@@ -59,7 +59,7 @@ def find_pictures(words: str, folder: Path) -> list[Path]:
     """Return the pictures that a message names: as @path, or by the whole path alone, which a terminal pastes
     when a file is dropped on it. Raises Refused for an @path that is not there."""
     found = []
-    for word in _split(words):
+    for word in split_words(words):
         path = word[1:].rstrip(",.;:!?)") if word.startswith("@") else word
         if not path.lower().endswith(SUFFIXES):
             continue
@@ -71,7 +71,7 @@ def find_pictures(words: str, folder: Path) -> list[Path]:
     return list(dict.fromkeys(found))
 
 
-def _split(words: str) -> list[str]:
+def split_words(words: str) -> list[str]:
     """Split as a shell does, so that quotes and backslashes hold names with spaces together."""
     try:
         return shlex.split(words.replace("\n", " "), comments=False)

@@ -17,7 +17,8 @@ from hone.core.turn import Returned, Stop, Turn
 from hone.core.value import replace
 from hone.core.visible import visible
 from hone.models.forms import make_format
-from hone.runtime.session import Form, Session
+from hone.runtime.session import Session
+from hone.runtime.task_runner import Form
 
 _FENCED = regex(r"```[a-zA-Z]*[ \t]*\n(?P<inside>[\s\S]*?)\n?[ \t]*```")
 LONGEST = 500

@@ -2,23 +2,22 @@
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from datetime import datetime, timedelta
-from functools import partial
 from itertools import takewhile
-from typing import Any, Protocol, TypeVar, overload
+from typing import Protocol
 
 from msgspec import Struct
 
-from hone.core.agent import Agent, Limits
+from hone.core.agent import Agent, Helper, Limits
 from hone.core.clock import Clock
 from hone.core.errors import Crowded, HoneError, ModelError, Overflow, StoreError
-from hone.core.events import Emit, Event, Heard, Notice, TurnEnded
+from hone.core.events import Emit, Heard, Notice, TurnEnded
 from hone.core.ids import SessionId
 from hone.core.jobs import CUT_OFF, Look, Topic, Topics, TurnSummary
 from hone.core.loading import import_object
-from hone.core.messages import Message, Part, Reminder, Role, SystemNote, Text, sound, user
+from hone.core.messages import Message, Part, Reminder, Role, SystemNote, change_text, sound, user
 from hone.core.model import Usage
 from hone.core.part import Remind, SessionSeed
 from hone.core.permissions import Mode, NoPermissions, Permissions
@@ -32,12 +31,14 @@ from hone.core.value import replace
 from hone.core.visible import visible
 from hone.core.waiting import uninterrupted
 from hone.knowledge.reasons import count_turns, find_cue
-from hone.loop import RunContext, run
+from hone.loop import RunContext, Steering, run
 from hone.models.wrappers import Windowed
 from hone.prompt.compaction import Cut, digest, drop_examples, plan, question, shorten, state
+from hone.prompt.compose import brief
 from hone.prompt.modes import describe_mode, find_mode
 from hone.prompt.news import find_known
-from hone.runtime.triggers import FIXED, count_turn, explain, summarize
+from hone.runtime.task_runner import Dialog, Form, employ, ignore
+from hone.runtime.triggers import FIXED, count_turn, find_before, last_turn, summarize
 
 CHILD_CALLS = 30
 """Model calls of a child that a task was given to."""
@@ -47,10 +48,8 @@ PUT_OFF_EVERY = timedelta(seconds=15)
 """How often a look is put off in the middle of a turn."""
 LEFT_OUT = "hone.core.opaque:describe_left_out"
 """Loaded with the first change of models."""
-OBTAIN, CONSTRAIN = "hone.runtime.returning:obtain", "hone.models.forms:constrain"
+CONSTRAIN = "hone.models.forms:constrain"
 """Loaded with the first answer that must have a form."""
-Form = Mapping[str, Any]
-V = TypeVar("V")
 TASKS = "todo"
 """The tool whose last call is the state of the task."""
 
@@ -59,29 +58,11 @@ def new_id() -> SessionId:
     return SessionId(os.urandom(5).hex())
 
 
-async def branch(store: Sessions, beginning: str, shared: int | None, now: datetime) -> SessionId:
-    """A new conversation with the first messages of another one (default: all of them)."""
-    parent = await store.load(await store.find(beginning))
-    whole = len(parent.transcript)
-    count = whole if shared is None else shared
-    if not 0 < count <= whole:
-        raise HoneError(f"Session {parent.header.id} has messages 1 to {whole}; {count} is none of them.")
-    header = replace(
-        parent.header, id=new_id(), created=now, origin=Origin.USER, parent=parent.header.id, shared=count
-    )
-    await store.start(header, parent.prefix, ())
-    return header.id
-
-
-def ignore(event: Event) -> None:
-    """For whoever wants the answer and not the show."""
-
-
-Brief = Callable[[int | None, SessionId], Awaitable[SystemNote | None]]
+Brief = Callable[[int | None, "Session"], Awaitable[SystemNote | None]]
 """What has become known since this change, unless this session made it known. None: it was never told."""
 
 
-async def silent(_: int | None, __: SessionId) -> SystemNote | None:
+async def silent(_: int | None, __: "Session") -> SystemNote | None:
     return None
 
 
@@ -95,6 +76,12 @@ class Beside(Protocol):
     def notify(self) -> None:
         """Something was queued."""
         ...
+
+
+class HearEnd(Protocol):
+    """Hears that a turn of the user's has ended, and returns what the model must be told before it may."""
+
+    async def __call__(self, turn: Turn, header: Header, emit: Emit, *, again: bool) -> str: ...
 
 
 class SessionDeps(Struct, frozen=True):
@@ -116,9 +103,11 @@ class SessionDeps(Struct, frozen=True):
     look_after: Callable[[str], float | None] = lambda _: None
     """Seconds of silence after which a conversation with a model is looked back over; None: never."""
     beside: Beside | None = None
+    ended: HearEnd | None = None
+    hire: Callable[[Agent, Helper], Awaitable[Agent]] = employ
 
 
-class Session:
+class Session(Dialog):
     """Made by Hone. `send` one message at a time; `cancel` from anywhere in the same event loop. `voice` is
     the label of what is sent: whose words they are. `informed` is the last change that is in the prefix."""
 
@@ -143,6 +132,7 @@ class Session:
         self._voice = voice
         self._informed = informed
         self.opening = opening
+        self.steering = Steering()
         self._busy = self._cancelled = False
         self._queued = False
         self._last_look: tuple[datetime, Trust] | None = None
@@ -182,6 +172,7 @@ class Session:
         """One turn. `aside` is what Hone itself has to tell with the message, such as a skill that was asked
         for. `form` is the `response_format` for providers that know it; `obtain` decides about it. Raises
         only what the caller must know at once: a store that cannot take the message."""
+        await self._let_go()
         if self._busy:
             raise HoneError("This session is still busy with the last message.")
         self._busy = True
@@ -200,18 +191,6 @@ class Session:
             self._queued = False
             self._deps.beside.notify()
         return turn
-
-    @overload
-    async def obtain(self, message: str | Message, returns: type[V], emit: Emit = ...) -> V: ...
-
-    @overload
-    async def obtain(self, message: str | Message, returns: Form, emit: Emit = ...) -> Any: ...
-
-    async def obtain(self, message: str | Message, returns: Any, emit: Emit = ignore) -> Any:
-        """Send a message and return the answer as a value of this type, or of a JSON schema given as a dict.
-        An answer that does not fit is asked for once more. Raises AnswerError, or Refused for a type that
-        cannot be had."""
-        return await import_object(OBTAIN)(self, message, returns, emit)
 
     def _tell(self, emit: Emit) -> None:
         untold, self._untold = self._untold, ""
@@ -232,7 +211,7 @@ class Session:
         if self._cancelled:
             self.cancel()
         try:
-            turn = await self._run(emit, form)
+            turn = await self._settle(await self._run(emit, form), emit, form)
             self._turn = None
             if self._interrupts:
                 with suppress(asyncio.CancelledError):
@@ -244,6 +223,22 @@ class Session:
         if task.cancelling() > from_outside:
             raise asyncio.CancelledError
         return turn
+
+    async def _settle(self, turn: Turn, emit: Emit, form: Form | None) -> Turn:
+        """Let features hear that a turn of the user's has ended. What they object to, the model is told once;
+        it is nobody's word but that of a command. An interrupt ends this, and not the turn before it."""
+        hear, again = self._deps.ended, turn
+        if hear is None or self.header.origin is not Origin.USER:
+            return turn
+        with suppress(asyncio.CancelledError):
+            objection = await hear(turn, self.header, emit, again=False)
+            if objection and turn.stop is Stop.ANSWERED:
+                await self._receive(user(objection), Trust.FOREIGN, "", emit)
+                again = await self._run(emit, form)
+                await hear(again, self.header, emit, again=True)
+        if again is turn:
+            return turn
+        return replace(again, nodes=(*turn.nodes, *again.nodes), usage=(*turn.usage, *again.usage))
 
     def cancel(self) -> None:
         """Stops the model or the tool at once; the turn ends as interrupted and the session can go on. One
@@ -270,11 +265,13 @@ class Session:
         narrowed = self.agent.narrowed(permit, limits)
         return Session(header, narrowed, shared.forked(), self._deps, voice=Trust.AGENT)
 
-    async def _spawn(self, task: str, emit: Emit) -> Turn:
+    async def _spawn(self, task: str, emit: Emit, helper: Helper | None = None, /) -> Turn:
         """A child's task is in the words of its parent, and worth no more than they are."""
         now, voice = self._deps.clock.now(), min(Trust.AGENT, self.transcript.trust)
         header = Header(new_id(), now, origin=Origin.DELEGATE, folder=self.header.folder, parent=self.id)
         agent = self.agent.narrowed(DELEGATE, Limits(calls=CHILD_CALLS))
+        if helper:
+            agent = await self._deps.hire(agent, helper)
         equip = self._deps.equip or (lambda: nullcontext(agent.toolbox))
         async with equip() as toolbox:
             child = Session(
@@ -284,7 +281,7 @@ class Session:
                 self._deps,
                 voice=voice,
             )
-            return await child.send(task, emit)
+            return await child.send(task, emit, aside=brief(helper) if helper else "")
 
     async def switch(self, agent: Agent) -> None:
         """Another model or tool set: the same contents go on under a new prefix."""
@@ -304,7 +301,7 @@ class Session:
         if cut is not None:
             await self._summarise(cut, focus, examples)
             gone = before - len(self.transcript) + 1
-            return f"Notes now stand for {gone:,} older messages, which are kept in the store."
+            return f"Notes replace {gone:,} older messages from now on. The messages are kept."
         if not examples:
             return ""
         await uninterrupted(self._replace(drop_examples(self.transcript)))
@@ -338,9 +335,8 @@ class Session:
 
         deps = self._deps
         deps.permissions.hear(self.transcript)
-        context = RunContext(
-            self._keep, emit, deps.clock, fall_back, deps.permissions, self._spawn, self.header, deps.guard()
-        )
+        rest = deps.permissions, self._spawn, self.header, deps.guard(), self.steering
+        context = RunContext(self._keep, emit, deps.clock, fall_back, *rest)
         return run(equip(self.agent), self.transcript, self.header.origin, context)
 
     async def _fall_back(self, error: ModelError, emit: Emit) -> Agent | None:
@@ -367,9 +363,7 @@ class Session:
 
     async def _receive(self, said: Message, voice: Trust, aside: str, emit: Emit) -> None:
         """Stores the user's words before anything else, and before them what an unfinished turn left open."""
-        parts = tuple(
-            Text(visible(sound(each.text))) if isinstance(each, Text) else each for each in said.parts
-        )
+        parts = [change_text(each, lambda text: visible(sound(text))) for each in said.parts]
         beside: list[Part | None] = []
         if said.note is None:
             beside = [await self._note(aside, said.text), await self._reminder(said.text, emit)]
@@ -407,7 +401,7 @@ class Session:
         first one of a conversation says, if nothing else, up to where its prefix knows."""
         told = find_known(self.transcript)
         since = self._informed if told is None else told
-        news = await self._deps.brief(since, self.id) if self.header.origin is Origin.USER else None
+        news = await self._deps.brief(since, self) if self.header.origin is Origin.USER else None
         upto = news.upto if news else since
         suggest = self._deps.suggest if self.header.origin is Origin.USER and not aside else None
         beside = await suggest(words, self.transcript, self.agent.prefix.system) if suggest else aside
@@ -437,9 +431,8 @@ class Session:
         turn = self._turn_of(longer, answered=usage is not None)
         look = self._look(longer, turn)
         if self._stored:
-            count = partial(count_turn, turn=turn, topics=deps.topics) if turn else None
-            why = partial(explain, topics=deps.topics)
-            queued = await deps.store.append(self.id, nodes, spending, count, why, look)
+            counts = count_turn(turn, deps.topics) if turn else ()
+            queued = await deps.store.append(self.id, nodes, spending, counts, look)
             self._queued = self._queued or queued is not None
         else:
             await deps.store.start(self.header, self.agent.prefix, nodes, look)
@@ -456,9 +449,8 @@ class Session:
         """What the last turn adds if it is over, and if that counts for something."""
         if not self._topics or not _is_over(longer):
             return None
-        own = takewhile(lambda node: node.message.role is not Role.USER, reversed(longer.nodes))
         readers = [name for name, tool in self.agent.toolbox.items() if tool.spec.readonly]
-        return summarize([node.message for node in own][::-1], answered=answered, readers=readers)
+        return summarize(last_turn(longer), answered=answered, readers=readers)
 
     def _look(self, longer: Transcript, turn: TurnSummary | None) -> Look | None:
         """When to look back if nothing follows, stored with the messages, so that nothing depends on how the
@@ -484,7 +476,8 @@ class Session:
         unread = takewhile(lambda node: node.message.role is Role.USER, reversed(self.transcript.nodes))
         if texts := [node.message.text for node in unread if node.is_owners]:
             cue = next(filter(None, map(find_cue, texts)), fixed)
-            return Look(at, cue, count_turns(texts[0]) - 1, tainted, topics, is_examined=True)
+            turns, since = count_turns(texts[0]) - 1, find_before(longer, silence)
+            return Look(at, cue, turns, tainted, topics, is_examined=True, since=since)
         return Look(at, fixed, 0, tainted, topics)
 
 

@@ -1,12 +1,13 @@
 """Create the tools that work in a folder, all confined in the same way."""
 
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from msgspec import Struct
 
 from hone.core.clock import Clock
+from hone.core.errors import Refused
 from hone.core.loading import import_object
 from hone.core.secrets import conceal, redact
 from hone.core.tool import Tool, Toolbox
@@ -19,6 +20,7 @@ from hone.runtime.vouching import Vouching
 from hone.sandbox.choice import Sandbox
 from hone.sandbox.report import describe_view
 from hone.settings import Settings
+from hone.tools.define import Function, as_tool
 from hone.tools.delegate import delegate_tool
 from hone.tools.files import file_tools
 from hone.tools.search import search_tool
@@ -44,6 +46,33 @@ class Enclosure(Struct, frozen=True):
     sandbox: Sandbox
 
 
+BuiltIn = bool | Iterable[str]
+"""Which of the built-in tools an agent gets: all, none, or those with these names."""
+
+
+class ChosenTools(Struct, frozen=True):
+    """What a program chose: which of the built-in tools it wants, and its own."""
+
+    wanted: bool | tuple[str, ...] = True
+    own: tuple[Tool, ...] = ()
+
+    @classmethod
+    def choose(cls, wanted: BuiltIn, own: Iterable[Tool | Function]) -> "ChosenTools":
+        return cls(wanted if isinstance(wanted, bool) else tuple(wanted), tuple(map(as_tool, own)))
+
+    def select(self, built_in: Sequence[Tool]) -> Sequence[Tool]:
+        """Return those of the built-in tools that were chosen. Raises Refused for a name that none has."""
+        if isinstance(self.wanted, bool):
+            return built_in if self.wanted else ()
+        known = {tool.spec.name: tool for tool in built_in}
+        if unknown := [name for name in self.wanted if name not in known]:
+            raise Refused(
+                f"builtin_tools names {unknown[0]!r}, and no built-in tool has that name. "
+                f"These exist: {', '.join(sorted(known))}."
+            )
+        return [known[name] for name in self.wanted]
+
+
 class ToolboxDeps(Struct, frozen=True):
     """What the tools need. `more` gives those that rest on what the home knows; `search` asks the search
     engine; `work` observes what tools do to the files of a folder."""
@@ -55,6 +84,9 @@ class ToolboxDeps(Struct, frozen=True):
     search: Http
     more: Callable[[Path], Iterable[Tool]]
     work: Callable[[Path], Work]
+    chosen: ChosenTools = ChosenTools()
+    wrap: Callable[[Sequence[Tool], Path, Work], Sequence[Tool]] = lambda tools, *_: tools
+    """What features and plugins do around calls."""
 
 
 class ToolboxFactory:
@@ -77,8 +109,9 @@ class ToolboxFactory:
         return toolbox
 
     def show(self, folder: Path) -> Toolbox:
-        """For what they declare: whoever gets these runs none, so there is nothing to close."""
-        return self._tools(folder)[0]
+        """Return tools for what they declare, to a caller who runs none of them. All built-in ones are among
+        them: a review writes with some that the program may have left out."""
+        return self._tools(folder, ChosenTools(own=self._ground.chosen.own))[0]
 
     @asynccontextmanager
     async def equip(self, folder: Path) -> AsyncIterator[Toolbox]:
@@ -108,8 +141,10 @@ class ToolboxFactory:
         return not choice.missing(network=False), [*await self.sandbox.describe(spec), *view]
 
     def wall(self, tool: Tool) -> Tool:
+        """Put the same walls around every tool: no errors, no secrets, no results without end."""
         deps = self._ground
-        return Capped(SafeTool(tool, self._redact), deps.home / "spill", deps.settings.result_limit)
+        safe = tool if isinstance(tool, SafeTool) else SafeTool(tool, self._redact)
+        return Capped(safe, deps.home / "spill", deps.settings.result_limit)
 
     def _redact(self, text: str) -> str:
         """Take out the keys that are stored in the home by their values, other secrets by their form."""
@@ -120,9 +155,9 @@ class ToolboxFactory:
         """Return the guardrails of one turn."""
         return Guard(self._ground.settings.guardrails)
 
-    def _tools(self, folder: Path) -> tuple[Toolbox, Shell]:
+    def _tools(self, folder: Path, chosen: ChosenTools | None = None) -> tuple[Toolbox, Shell]:
         """Every tool, ours and a plugin's, behind the same walls."""
-        deps = self._ground
+        deps, chosen = self._ground, chosen or self._ground.chosen
         observed, vouching = deps.work(folder), Vouching(deps.sandbox)
         work = Work(observed.labels, lambda: (vouching, *observed.observers()))
         shell = shell_tools(
@@ -134,7 +169,7 @@ class ToolboxFactory:
         )
         engine = deps.search if deps.settings.search else None
         web = web_tools(self._pages, engine, deps.settings.search, clock=deps.clock)
-        tools = (
+        built_in = (
             *file_tools(folder, work),
             search_tool(folder, work),
             *shell.tools,
@@ -143,4 +178,6 @@ class ToolboxFactory:
             delegate_tool(),
             *(Permitted(tool) for tool in deps.more(folder)),
         )
-        return {tool.spec.name: self.wall(tool) for tool in tools}, shell
+        tools = (*chosen.select(built_in), *map(Permitted, chosen.own))
+        wrapped = deps.wrap([SafeTool(tool, self._redact) for tool in tools], folder, work)
+        return {tool.spec.name: self.wall(tool) for tool in wrapped}, shell

@@ -1,14 +1,16 @@
 """Decide when a review is due. Counters belong to a conversation tree and reset only when one is queued."""
 
 from collections.abc import Collection, Iterable, Sequence
+from datetime import datetime
 
 from msgspec.structs import replace
 
-from hone.core.jobs import Counters, Topic, Topics, TurnSummary
-from hone.core.messages import Message, ToolCall
+from hone.core.jobs import Topic, TopicCount, TurnSummary
+from hone.core.messages import Message, Role, ToolCall
 from hone.core.tool import changes
 from hone.core.topics import TOPICS
-from hone.settings import Learning
+from hone.core.transcript import Transcript
+from hone.settings.sections import Learning
 
 FIXED = "a failure that was fixed"
 
@@ -21,6 +23,26 @@ def configure_topics(learning: Learning) -> tuple[Topic, ...]:
         replace(topic, interval=getattr(learning, topic.setting)) if topic.setting else topic
         for topic in TOPICS
     )
+
+
+def last_turn(transcript: Transcript) -> list[Message]:
+    """Return what followed the message that began the last turn. One that was sent while the agent worked
+    follows the result of a call: it began none."""
+    messages = list(transcript)
+    for at in range(len(messages) - 1, -1, -1):
+        begins = at == 0 or messages[at - 1].role is Role.ASSISTANT
+        if messages[at].role is Role.USER and begins:
+            return messages[at + 1 :]
+    return messages
+
+
+def find_before(transcript: Transcript, silence: float) -> datetime | None:
+    """Return when the conversation had got to before the user's last words, if they came within `silence`
+    seconds."""
+    nodes = transcript.nodes
+    at = next((at for at in range(len(nodes) - 1, 0, -1) if nodes[at].message.role is Role.USER), 0)
+    is_soon = at and (nodes[at].at - nodes[at - 1].at).total_seconds() < silence
+    return nodes[at - 1].at if is_soon else None
 
 
 def summarize(
@@ -48,20 +70,14 @@ def summarize(
     return TurnSummary(iterations, frozenset(used), fixed, answered)
 
 
-def count_turn(counters: Counters, turn: TurnSummary, topics: Sequence[Topic]) -> tuple[Counters, Topics]:
-    """Return the counters after a turn, and what is due. What is due counts anew."""
-    after = {
-        topic.name: 0 if topic.resets(turn) else counters.get(topic.name, 0) + topic.counts(turn)
+def count_turn(turn: TurnSummary, topics: Sequence[Topic]) -> tuple[TopicCount, ...]:
+    """Return what a turn adds to the counters of its tree, and from when on a review is due."""
+    return tuple(
+        TopicCount(topic.name, topic.counts(turn), topic.interval, topic.resets(turn), explain(topic))
         for topic in topics
-    }
-    due = frozenset(topic.name for topic in topics if topic.interval and after[topic.name] >= topic.interval)
-    return {**counters, **after, **dict.fromkeys(due, 0)}, due
-
-
-def explain(due: Topics, topics: Sequence[Topic]) -> str:
-    """Return what set a review off."""
-    return " and ".join(
-        f"{topic.interval} {topic.unit}{'' if topic.interval == 1 else 's'}"
-        for topic in topics
-        if topic.name in due
     )
+
+
+def explain(topic: Topic) -> str:
+    """Return what sets a review of this topic off."""
+    return f"{topic.interval} {topic.unit}{'' if topic.interval == 1 else 's'}"

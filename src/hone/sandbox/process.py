@@ -96,8 +96,8 @@ class Running(asyncio.SubprocessProtocol):
     def seconds(self) -> float:
         return (self._clock.monotonic() if self._over is None else self._over) - self._begun
 
-    async def open(self, launch: Launch, stdin: bytes | None) -> None:
-        """Raises OSError."""
+    async def open(self, launch: Launch, stdin: bytes | None, *, talks: bool = False) -> None:
+        """Raises OSError. With `talks` the input stays open, and errors come apart from the output."""
         watched, self._lifeline = os.pipe()
         self._reports, report = os.pipe()
         os.set_blocking(self._reports, False)
@@ -107,7 +107,7 @@ class Running(asyncio.SubprocessProtocol):
                 *supervisor_command(launch, watched, report),
                 stdin=asyncio.subprocess.DEVNULL if stdin is None else asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.STDOUT,
+                stderr=asyncio.subprocess.PIPE if talks else asyncio.subprocess.STDOUT,
                 cwd="/",
                 env=environment(launch),
                 pass_fds=(watched, report),
@@ -120,7 +120,7 @@ class Running(asyncio.SubprocessProtocol):
             os.close(watched)
             os.close(report)
         pipe = self._transport.get_pipe_transport(0) if self._transport else None
-        if stdin is not None and isinstance(pipe, asyncio.WriteTransport):
+        if stdin is not None and not talks and isinstance(pipe, asyncio.WriteTransport):
             pipe.write(stdin)
             pipe.close()
 
@@ -159,9 +159,9 @@ class Running(asyncio.SubprocessProtocol):
                 await asyncio.shield(self._gone)
         except TimeoutError:
             transport.kill()
-            pipe = transport.get_pipe_transport(1)  # somebody may be left who holds its other end
-            if pipe:
-                pipe.close()
+            for pipe in map(transport.get_pipe_transport, (1, 2)):  # somebody may hold the other end
+                if pipe:
+                    pipe.close()
             await asyncio.shield(self._gone)
 
     def _release(self) -> None:

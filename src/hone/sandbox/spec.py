@@ -154,3 +154,20 @@ def check(spec: SandboxSpec) -> None:
             raise SandboxUnavailable(f"{path} holds the system itself ({system})")
         if path in spec.hidden:
             raise SandboxUnavailable(f"{path} is Hone's own home")
+
+
+def real_path(path: str) -> Path:
+    """Return a path of the owner's settings without ~ and links."""
+    return Path(os.path.realpath(os.path.expanduser(path)))
+
+
+def check_access(key: str, path: str) -> None:
+    """Raise ValueError unless a path of the owner's settings may be opened to commands."""
+    if not path.startswith(("/", "~/")) and path != "~":
+        raise ValueError(f"{path!r} in {key} of sandbox must begin with / or ~/")
+    real = real_path(path)
+    if real == Path("/"):
+        raise ValueError(f"{path!r} in {key} of sandbox is the whole machine; name the folders you need")
+    system = find_system(real) if key == "write" else None
+    if system:
+        raise ValueError(f"{path!r} in write of sandbox holds the system itself ({system})")

@@ -85,6 +85,10 @@ class Workspace:
         self._running.append((running, launch))
         return running
 
+    def adopt(self, running: Running, launch: Launch) -> None:
+        """Take over a process that somebody else started here: it ends with the workspace."""
+        self._running.append((running, launch))
+
     def inspect(self) -> tuple[str, ...]:
         """Look what processes in the background did to sensitive places; say what was done about it."""
         self._settle()

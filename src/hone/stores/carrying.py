@@ -12,7 +12,7 @@ import apsw
 
 from hone.core.holding import ERASED
 from hone.core.ids import SessionId
-from hone.core.ledger import ITEM, SKILL, Actor, Author, Change, ChangeKind, Delta, Target
+from hone.core.ledger import COPY, ITEM, SECTION, SKILL, Actor, Author, Change, ChangeKind, Delta, Target
 from hone.core.messages import Message, decode
 from hone.core.prefix import Prefix
 from hone.core.value import replace
@@ -101,7 +101,7 @@ def _apply(source: apsw.Connection, target: apsw.Connection, erased: Erased) -> 
 def _take_away(connection: apsw.Connection, name: Target) -> None:
     """Take away a skill or an item that has lost its name, as the erasure did before it."""
     held = fetch(connection, "SELECT path, digest FROM holdings WHERE target = ?", name)
-    if held and name.startswith((SKILL, ITEM)):
+    if held and name.startswith((SKILL, ITEM, COPY, SECTION)):
         deltas = tuple(Delta(path, digest, None) for path, digest in held)
         change = Change(name, ChangeKind.REMOVE, deltas, Author(Actor.OWNER), confirmed=True)
         record(connection, [change], {}, EPOCH)

@@ -40,10 +40,10 @@ def _complete(
 def select(
     connection: apsw.Connection, limit: int | None = None, only: int | None = None
 ) -> tuple[CuratorRun, ...]:
-    return tuple(_round(row) for row in connection.execute(ALL, (limit, only)))
+    return tuple(make_run(row) for row in connection.execute(ALL, (limit, only)))
 
 
-def _round(row: Sequence[Any]) -> CuratorRun:
+def make_run(row: Sequence[Any]) -> CuratorRun:
     id, at, why, session, library, error, report, changes = row
     damage = f"Round {id} of the curator is damaged: it is not what was written."
     with intact(Corrupt(f"{damage} Restore the database from a backup.")):

@@ -62,10 +62,11 @@ class BTree(Struct, frozen=True):
 
 
 WORDS, CARDS, HOLDINGS, NUMBERS, SPACE = "words", "cards", "holdings", "numbers", "space"
-VECTORS = "vectors"
+VECTORS, HISTORIES, HOURS = "vectors", "histories", "hours"
 """Parts of a database that are made from the rest of it."""
 DERIVED = {"backlog": WORDS, "cards": CARDS, "holdings": HOLDINGS, "skills": HOLDINGS}
 DERIVED |= dict.fromkeys(("embedders", "vectors", "vector_codes", "meanings"), VECTORS)
+DERIVED |= {"histories": HISTORIES, "spending_hours": HOURS}
 FULL_TEXT = {"passage_words": WORDS, "card_words": CARDS}
 VERIFIED: Mapping[str, frozenset[str]] = {
     "contents": frozenset({"digest"}),

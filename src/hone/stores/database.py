@@ -171,7 +171,7 @@ def limit_caches(size: int = TOGETHER) -> None:
 
 
 class Store:
-    """Over a database that belongs to whoever opened it. Its methods are pieces of work that `reads` or
+    """Over a database that its opener closes. Its methods are pieces of work that `reads` or
     `writes` hand to the database; what they promise stands at the port."""
 
     def __init__(self, database: Database) -> None:
@@ -223,11 +223,15 @@ def create(path: Path) -> None:
 
 def connect(path: Path, patience: float) -> apsw.Connection:
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
-    connection.set_busy_timeout(int(patience * 1000))
-    # Commands come and go; none of them shall pay for the checkpoint, or truncate the log under another one.
-    connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
-    connection.pragma("cell_size_check", True)
-    connection.pragma("cache_size", -READING)
+    try:
+        connection.set_busy_timeout(int(patience * 1000))
+        # Commands come and go; none of them shall pay for the checkpoint, or truncate another one's log.
+        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+        connection.pragma("cell_size_check", True)
+        connection.pragma("cache_size", -READING)
+    except apsw.Error:
+        connection.close()
+        raise
     return connection
 
 

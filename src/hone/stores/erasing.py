@@ -13,7 +13,19 @@ from msgspec import Struct
 
 from hone.core.erasure import Erasure, Scrubber, is_blank
 from hone.core.ids import SessionId
-from hone.core.ledger import ITEM, MEMORY, PROJECT, SKILL, Actor, Author, Change, ChangeKind, Target
+from hone.core.ledger import (
+    COPY,
+    ITEM,
+    MEMORY,
+    PROJECT,
+    SECTION,
+    SKILL,
+    Actor,
+    Author,
+    Change,
+    ChangeKind,
+    Target,
+)
 from hone.core.messages import canonical, digest, encode, user
 from hone.core.prefix import Prefix
 from hone.stores import passages
@@ -159,6 +171,8 @@ def erase(connection: apsw.Connection, what: Erasure, rewrite: Rewrite, at: int)
     _clear_separators(connection, what.words)
     # Vectors of messages have gone with them. Nobody knows which short text the others were made from.
     connection.execute("DELETE FROM meanings")
+    # A digest of what was said would confirm a guess of the words.
+    connection.execute("DELETE FROM histories")
     erased.sessions += what.sessions
     note(connection, erased, at)
     return erased
@@ -307,7 +321,8 @@ def _new_name(target: str) -> str:
     name = f"erased-{secrets.token_hex(4)}"
     if target.startswith(ITEM):
         return f"{target.partition('/')[0]}/{name}"
-    return f"{PROJECT if target.startswith(PROJECT) else SKILL}{name}"
+    kinds = (PROJECT, COPY, SECTION)
+    return f"{next((each for each in kinds if target.startswith(each)), SKILL)}{name}"
 
 
 def _clear_separators(connection: apsw.Connection, words: Sequence[str]) -> None:

@@ -29,10 +29,16 @@ from hone.stores.sqlite import SqliteSessions
 
 if TYPE_CHECKING:
     from hone.core.embedding import Vectors
+    from hone.core.histories import Histories
+    from hone.core.overview import Overview
 
 FILE = "hone.db"
 RECALL = "hone.stores.recall:SqliteRecall"
 VECTORS = "hone.stores.vectors:SqliteVectors"
+HISTORIES = "hone.stores.histories:SqliteHistories"
+OVERVIEW = "hone.stores.overview:SqliteOverview"
+POSTGRES = "hone.stores.postgres.home:open_home"
+"""Loaded with the first home whose database is elsewhere."""
 
 
 class Stores(Struct, frozen=True):
@@ -46,6 +52,8 @@ class Stores(Struct, frozen=True):
     curator_runs: CuratorRuns
     outbox: Outbox
     open_vectors: "Callable[[], Vectors]"
+    open_overview: "Callable[[], Overview]"
+    open_histories: "Callable[[], Histories]"
     close: Callable[[], Awaitable[None]]
     closed: str = ""
     readonly: bool = False
@@ -54,6 +62,16 @@ class Stores(Struct, frozen=True):
     def vectors(self) -> "Vectors":
         """The meaning of messages and short texts. It is loaded where an embedder is set."""
         return self.open_vectors()
+
+    @property
+    def overview(self) -> "Overview":
+        """Sums and windows for the page."""
+        return self.open_overview()
+
+    @property
+    def histories(self) -> "Histories":
+        """Which session a client's history belongs to. It is loaded by a server."""
+        return self.open_histories()
 
 
 class LateRecall(Store):
@@ -68,8 +86,11 @@ class LateRecall(Store):
         return await self._recall.search(query)
 
 
-def open_stores(home: Path) -> Stores:
-    """Raise StoreError, or Corrupt if the file is no database. What cannot be read is never called empty."""
+def open_stores(home: Path, address: str = "") -> Stores:
+    """Open the file in the home, or the PostgreSQL database at an address. Raise StoreError, or Corrupt if
+    the file is no database. What cannot be read is never called empty."""
+    if address:
+        return _open_elsewhere(home, address)
     path = home / FILE
     if not _writable(home) and not _exists(path):
         closed = f"{home} cannot be written: this conversation is not kept, and nothing is learned."
@@ -77,6 +98,19 @@ def open_stores(home: Path) -> Stores:
     database = Database.open(path, overlay=True)
     closed = f"{home} is read-only: new messages are not kept, and nothing is learned."
     return over(database, closed if database.readonly else "")
+
+
+def _open_elsewhere(home: Path, address: str) -> Stores:
+    if not _writable(home):
+        raise StoreError(
+            f"{home} cannot be written. With a database elsewhere Hone still needs a folder for its files."
+        )
+    try:
+        open_home = import_object(POSTGRES)
+    except ImportError as error:
+        raise StoreError("PostgreSQL needs an extra: pip install 'hone-agent[postgres]'") from error
+    stores: Stores = open_home(home, address)
+    return stores
 
 
 def over(database: Database, closed: str = "") -> Stores:
@@ -90,6 +124,8 @@ def over(database: Database, closed: str = "") -> Stores:
         SqliteCuratorRuns(database),
         SqliteOutbox(database),
         lambda: import_object(VECTORS)(database),
+        lambda: import_object(OVERVIEW)(database),
+        lambda: import_object(HISTORIES)(database),
         database.close,
         closed,
         database.readonly,

@@ -5,7 +5,7 @@ transaction.
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -13,7 +13,17 @@ import apsw
 
 from hone.core.errors import Conflict, Corrupt, Missing, Refused
 from hone.core.ids import SessionId
-from hone.core.jobs import Count, Counters, Job, JobId, PendingLook, State, Topics, find_ripe
+from hone.core.jobs import (
+    Counters,
+    Job,
+    JobId,
+    PendingLook,
+    State,
+    TopicCount,
+    Topics,
+    count_topics,
+    find_ripe,
+)
 from hone.core.ledger import Change, ChangeId, Entry
 from hone.core.messages import canonical, sound
 from hone.core.ports import Header
@@ -125,18 +135,18 @@ def put(
     others: Sequence[tuple[SessionId, int]] = (),
 ) -> Job:
     row = (session, tree, messages, canonical(sorted(topics)), at, sound(why), canonical(others))
-    return _job(connection.execute(PUT, row).get)
+    return make_job(connection.execute(PUT, row).get)
 
 
 def get(connection: apsw.Connection, id: JobId) -> Job:
     row = connection.execute(GET, (reachable(id),)).fetchone()
     if row is None:
         raise absent(id)
-    return _job(row)
+    return make_job(row)
 
 
 def select(connection: apsw.Connection, query: str, *values: int | str) -> tuple[Job, ...]:
-    return tuple(_job(row) for row in connection.execute(query, values))
+    return tuple(make_job(row) for row in connection.execute(query, values))
 
 
 def save(connection: apsw.Connection, job: Job) -> None:
@@ -173,14 +183,13 @@ def count(
     header: Header,
     tree: SessionId,
     head: NodeRow,
-    count: Count,
-    why: Callable[[Topics], str] | None,
+    counts: Sequence[TopicCount],
     wider: Topics = frozenset(),
 ) -> Job | None:
     """Puts the counters forward; queues a review of all messages up to the head if one is due. It reads them
     anyway, and so it is about the `wider` topics, too."""
     before = counters(connection, tree)
-    after, due = count(before)
+    after, due, why = count_topics(before, counts)
     topics = due | wider if due else due
     for topic, number in {**dict.fromkeys(before, 0), **after, **dict.fromkeys(topics - due, 0)}.items():
         if number != before.get(topic, 0):
@@ -188,7 +197,7 @@ def count(
     if not due:
         return None
     looks.drop(connection, header.id)
-    return put(connection, header.id, tree, head.depth, topics, why(due) if why else "", head.at)
+    return put(connection, header.id, tree, head.depth, topics, why, head.at)
 
 
 def _promote(connection: apsw.Connection, now: datetime, topics: Topics) -> tuple[Job, ...]:
@@ -237,7 +246,7 @@ def _pass_on(connection: apsw.Connection, job: Job) -> None:
             return
 
 
-def _job(row: Sequence[Any]) -> Job:
+def make_job(row: Sequence[Any]) -> Job:
     id, session, tree, messages, topics, created, why, *fate = row
     state, tries, review, cached, error, ended, changes, others = fate
     damage = f"Review {id} is damaged: it is not what was written. Restore the database from a backup."

@@ -80,7 +80,7 @@ def _entries(connection: apsw.Connection, choice: _Choice) -> tuple[Entry, ...]:
         for id, session, message, trust, name in connection.execute(EVIDENCE, ids):
             evidence[id].append(Evidence(session, message, Trust(trust), name))
         for id, *row in connection.execute(CHANGES, ids):
-            entries.append(_entry(id, row, tuple(deltas[id]), tuple(evidence[id])))
+            entries.append(make_entry(id, row, tuple(deltas[id]), tuple(evidence[id])))
     except SYMPTOMS as error:
         raise Corrupt(
             f"Change {id} is damaged: it is not what was written. Restore the database from a backup."
@@ -112,6 +112,8 @@ def _chosen(connection: apsw.Connection, query: ChangeQuery = EVERY) -> tuple[En
         wanted.append(("at >= ?", (stamp(query.since),)))
     if query.after is not None:
         wanted.append(("id > ?", (reachable(query.after),)))
+    if query.before is not None:
+        wanted.append(("id < ?", (reachable(query.before),)))
     where = " AND ".join(condition for condition, _ in wanted)
     values = tuple(value for _, values in wanted for value in values)
     limit = -1 if query.limit is None else query.limit
@@ -127,7 +129,7 @@ def _latest(connection: apsw.Connection) -> ChangeId:
     return ChangeId(connection.execute("SELECT coalesce(max(id), 0) FROM changes").get)
 
 
-def _entry(id: int, row: list[Any], deltas: tuple[Delta, ...], evidence: tuple[Evidence, ...]) -> Entry:
+def make_entry(id: int, row: list[Any], deltas: tuple[Delta, ...], evidence: tuple[Evidence, ...]) -> Entry:
     settled, at, target, deed, standing, confirmed, cause, about, sources, *made = row
     actor, session, parent, tool, call, reason, trust_floor, quotes, group, platform = made
     place = (session, parent, tool, call, reason)

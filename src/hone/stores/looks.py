@@ -8,8 +8,8 @@ import apsw
 
 from hone.core.errors import Corrupt
 from hone.core.ids import SessionId
-from hone.core.jobs import CUT_OFF, Look, PendingLook
-from hone.core.messages import sound
+from hone.core.jobs import CUT_OFF, ENOUGH, FOLLOWED, Look, PendingLook
+from hone.core.messages import canonical, sound
 from hone.core.ports import Header
 from hone.stores.tree import intact, moment, stamp
 
@@ -18,10 +18,18 @@ PUT = f"""
 INSERT INTO looks ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (session) DO UPDATE SET messages = excluded.messages, due = excluded.due,
     turns = turns + excluded.turns, tainted = max(tainted, excluded.tainted),
-    cue = CASE WHEN cue IN ('', '{CUT_OFF}') THEN excluded.cue ELSE cue END
+    cue = CASE WHEN cue IN ('', '{CUT_OFF}') THEN excluded.cue
+        WHEN cue = '{FOLLOWED}' AND excluded.cue NOT IN ('', '{CUT_OFF}') THEN excluded.cue ELSE cue END
 """
 PUT_OFF = "UPDATE looks SET messages = ?, due = ?, tainted = max(tainted, ?) WHERE session = ?"
-HASTEN = "UPDATE looks SET due = min(due, ?) WHERE session = ?"
+HASTEN = f"""
+UPDATE looks SET due = min(due, ?) WHERE session = ? AND (cue <> '{FOLLOWED}' OR turns >= {ENOUGH})
+"""
+# Of the latest ones: a review that came early is not long ago.
+EARLY = """
+SELECT 1 FROM (SELECT session, others, created FROM jobs ORDER BY id DESC LIMIT 64)
+WHERE created > ?1 AND (session = ?2 OR instr(others, ?3))
+"""
 DROP = "DELETE FROM looks WHERE session = ?"
 # A look is not put off with every message of a turn, so the session knows better how long it is.
 LENGTH = "coalesce((SELECT s.messages FROM sessions AS s WHERE s.id = looks.session), messages)"
@@ -37,8 +45,17 @@ def put(connection: apsw.Connection, header: Header, tree: SessionId, messages: 
         connection.execute(PUT_OFF, (messages, stamp(look.at), int(look.tainted), header.id))
         return
     due, tainted = stamp(look.at), int(look.tainted)
-    row = (header.id, tree, messages, sound(header.folder), due, sound(look.cue), look.turns, tainted)
+    cue = sound(look.cue) or (FOLLOWED if _is_followed(connection, header.id, look) else "")
+    row = (header.id, tree, messages, sound(header.folder), due, cue, look.turns, tainted)
     connection.execute(PUT, row)
+
+
+def _is_followed(connection: apsw.Connection, session: SessionId, look: Look) -> bool:
+    """Tell whether a review of the session was queued since the words before these."""
+    if look.since is None:
+        return False
+    row = (stamp(look.since), session, canonical(session))
+    return connection.execute(EARLY, row).fetchone() is not None
 
 
 def drop(connection: apsw.Connection, session: str) -> None:
@@ -47,12 +64,12 @@ def drop(connection: apsw.Connection, session: str) -> None:
 
 def select(connection: apsw.Connection) -> tuple[PendingLook, ...]:
     """Return all of them, the first that is due first."""
-    return tuple(_pending(row) for row in connection.execute(ALL))
+    return tuple(make_look(row) for row in connection.execute(ALL))
 
 
 def get(connection: apsw.Connection, session: SessionId) -> PendingLook | None:
     row = connection.execute(ONE, (session,)).fetchone()
-    return None if row is None else _pending(row)
+    return None if row is None else make_look(row)
 
 
 def hasten(connection: apsw.Connection, sessions: Collection[SessionId], now: datetime) -> None:
@@ -60,7 +77,7 @@ def hasten(connection: apsw.Connection, sessions: Collection[SessionId], now: da
         connection.execute(HASTEN, (stamp(now), sound(session)))
 
 
-def _pending(row: Sequence[Any]) -> PendingLook:
+def make_look(row: Sequence[Any]) -> PendingLook:
     session, tree, messages, folder, due, cue, turns, tainted = row
     with intact(Corrupt(DAMAGED)):
         at = moment(due)

@@ -19,7 +19,9 @@ from hone.stores.damage import (
     CARDS,
     DERIVED,
     FULL_TEXT,
+    HISTORIES,
     HOLDINGS,
+    HOURS,
     NUMBERS,
     SPACE,
     VECTORS,
@@ -44,6 +46,8 @@ NAMES: Mapping[str, str] = {
     NUMBERS: "the last row numbers",
     SPACE: "the list of free pages",
     VECTORS: "the vectors of messages, which are made again in the background",
+    HOURS: "the sums of what was spent",
+    HISTORIES: "the index of histories that clients send, which is filled again as they come",
 }
 EMPTY = (
     "CREATE TABLE renewed (id INTEGER PRIMARY KEY)",
@@ -66,6 +70,7 @@ WIPE_CARDS = (
     "UPDATE skills SET card = NULL WHERE card IS NOT NULL",
 )
 WIPE_VECTORS = tuple(f"DELETE FROM {each}" for each, part in DERIVED.items() if part == VECTORS)
+RENEW_HOURS = ("DELETE FROM spending_hours", "INSERT INTO spending_hours SELECT * FROM spending_by_hour")
 WIPE_HOLDINGS = ("DELETE FROM holdings", "DELETE FROM skills")
 NUMBERED = "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql LIKE '%AUTOINCREMENT%'"
 STRAY_NUMBERS = f"DELETE FROM sqlite_sequence WHERE name NOT IN ({NUMBERED})"
@@ -160,6 +165,10 @@ def _refill(connection: apsw.Connection, parts: Collection[str]) -> None:
         _run(connection, WIPE_CARDS)
     if VECTORS in parts:
         _run(connection, WIPE_VECTORS)
+    if HISTORIES in parts:
+        connection.execute("DELETE FROM histories")
+    if HOURS in parts:
+        _run(connection, RENEW_HOURS)
     if HOLDINGS in parts:
         _run(connection, WIPE_HOLDINGS)
         held = fold_changes(connection)

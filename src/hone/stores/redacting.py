@@ -14,6 +14,7 @@ from hone.core.erasure import Scrubber, is_blank
 from hone.core.holding import ERASED
 from hone.core.ledger import SKILL, Target
 from hone.core.messages import (
+    Attachment,
     Message,
     Part,
     Reminder,
@@ -76,6 +77,8 @@ def scrub_message(message: Message, scrub: Scrubber) -> Message:
     be that of any other message."""
     parts = tuple(_scrub_part(part, scrub) for part in message.parts)
     left = replace(message, parts=parts, template=scrub.text(message.template))
+    if left == message:
+        return message
     said = [part for part in parts if not isinstance(part, ToolCall | ToolResult)]
     if said == list(parts) and parts and all(is_blank(getattr(part, "text", "x")) for part in parts):
         return blank_message(left)
@@ -98,7 +101,7 @@ def _scrub_part(part: Part, scrub: Scrubber) -> Part:
                 return part
             # What a provider signed no longer fits.
             return type(part)(scrub.text(part.text))
-        case ToolResult() | SystemNote() | Reminder():
+        case ToolResult() | SystemNote() | Reminder() | Attachment():
             return replace(part, text=scrub.text(part.text))
     return part
 
@@ -107,7 +110,7 @@ def _blank_part(part: Part) -> Part:
     match part:
         case ToolCall():
             return replace(part, arguments="{}", opaque="", origin="")
-        case ToolResult():
+        case ToolResult() | Attachment():
             return replace(part, text=_random())
         case SystemNote() | Reminder():
             return replace(part, text="")

@@ -23,9 +23,7 @@ def follow(session: SessionId, head: str, nodes: Sequence[Node]) -> None:
     """Raises Conflict unless each node is the child of the one before, and the first one of `head`."""
     for node in nodes:
         if node.parent != head:
-            raise Conflict(
-                f"Session {session} has gone on elsewhere in the meantime; this was not added. Load it again."
-            )
+            raise gone_on(session)
         head = node.hash
 
 
@@ -87,6 +85,12 @@ def missing(session: str) -> Missing:
 
 def taken(session: str) -> Conflict:
     return Conflict(f"There is already a session {session}.")
+
+
+def gone_on(session: str) -> Conflict:
+    return Conflict(
+        f"Session {session} has gone on elsewhere in the meantime; this was not added. Load it again."
+    )
 
 
 def changed(session: str) -> Conflict:

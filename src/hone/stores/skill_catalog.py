@@ -1,7 +1,7 @@
 """The skill catalog in SQLite. It lists, ranks and searches skills, from a row and a summary for each."""
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import date
 from heapq import nsmallest
 from math import log
@@ -32,7 +32,7 @@ FRONT = 0.5
 """What a word counts in addition if it stands in a name or a description."""
 COUNTED_UP_TO, GONE_THROUGH = 2_000, 3_000
 """Skills that are counted for one term, and skills with rare terms that are gone through."""
-FOREGROUND = (Actor.OWNER, Actor.AGENT)
+FOREGROUND = (Actor.OWNER, Actor.AGENT, Actor.CLIENT)
 
 LINE = "s.name, cards.description, s.document, s.birth, s.pinned, s.archived, s.project"
 COUNTED = "views, uses, patches, background_views, background_patches, last_use"
@@ -40,6 +40,10 @@ COUNTS = f"{COUNTED}, succeeded, corrected"
 LISTED = f"""
 SELECT {LINE}, {COUNTS} FROM skills AS s JOIN cards ON cards.id = card LEFT JOIN tallies ON skill = s.name
 WHERE NOT s.archived OR ? ORDER BY s.name
+"""
+NAMED = f"""
+SELECT {LINE}, {COUNTS} FROM skills AS s JOIN cards ON cards.id = card LEFT JOIN tallies ON skill = s.name
+WHERE s.name IN (SELECT value FROM json_each(?)) ORDER BY s.name
 """
 # A tally is that of the days before, unless the skill was used today: then its uses are counted. Only the
 # lines that come first are looked up whole.
@@ -140,12 +144,17 @@ def _drop(connection: apsw.Connection, cards: apsw.Cursor) -> None:
 
 
 def _list(connection: apsw.Connection, *, archived: bool = False) -> tuple[ListedSkill, ...]:
-    return tuple(_listed(row) for row in connection.execute(LISTED, (archived,)))
+    return tuple(make_listed(row) for row in connection.execute(LISTED, (archived,)))
+
+
+def _named(connection: apsw.Connection, names: Sequence[str]) -> tuple[ListedSkill, ...]:
+    wanted = json.dumps([sound(name) for name in names])
+    return tuple(make_listed(row) for row in connection.execute(NAMED, (wanted,)))
 
 
 def _rank(connection: apsw.Connection, folder: str, today: date, limit: int) -> tuple[ListedSkill, ...]:
     rows = connection.execute(RANKED, (sound(folder), today.isoformat(), limit, False))
-    return tuple(_listed(row) for row in rows)
+    return tuple(make_listed(row) for row in rows)
 
 
 def _idle(connection: apsw.Connection, before: str, folder: str, today: date) -> int:
@@ -162,7 +171,7 @@ def _search(connection: apsw.Connection, words: Collection[str], limit: int) -> 
         scores.pop(card, None)
     best = nsmallest(limit, scores, key=lambda card: (-scores[card], card))
     found = [
-        (_listed(row), SkillWords(*stems.split("\n")), scores[card])
+        (make_listed(row), SkillWords(*stems.split("\n")), scores[card])
         for card, stems, *row in connection.execute(FOUND, (json.dumps(best),))
     ]
     found.sort(key=lambda each: (-each[2], each[0].name))
@@ -213,8 +222,13 @@ def _names(connection: apsw.Connection) -> Mapping[str, bool]:
 
 
 def _days(connection: apsw.Connection) -> Mapping[str, frozenset[date]]:
+    rows: list[Any] = connection.execute("SELECT DISTINCT skill, day FROM uses").fetchall()
+    return read_days(rows)
+
+
+def read_days(rows: Iterable[Sequence[str]]) -> Mapping[str, frozenset[date]]:
     days: dict[str, set[date]] = {}
-    for skill, day in connection.execute("SELECT DISTINCT skill, day FROM uses"):
+    for skill, day in rows:
         with intact(_damaged(skill)):
             days.setdefault(skill, set()).add(date.fromisoformat(day))
     return {skill: frozenset(each) for skill, each in days.items()}
@@ -222,18 +236,18 @@ def _days(connection: apsw.Connection) -> Mapping[str, frozenset[date]]:
 
 def _tallies(connection: apsw.Connection) -> Mapping[str, UsageCounts]:
     rows = connection.execute(f"SELECT skill, {COUNTS} FROM tallies")
-    return {skill: _tally(skill, row) for skill, *row in rows}
+    return {skill: make_counts(skill, row) for skill, *row in rows}
 
 
-def _listed(row: Sequence[Any]) -> ListedSkill:
+def make_listed(row: Sequence[Any]) -> ListedSkill:
     name, description, document, birth, pinned, archived, project, *counts = row
-    tally = _tally(name, counts) if counts and counts[0] is not None else UsageCounts()
+    tally = make_counts(name, counts) if counts and counts[0] is not None else UsageCounts()
     with intact(_damaged(name)):
         origin = SkillOrigin(birth)
     return ListedSkill(name, description, document, origin, bool(pinned), bool(archived), project, tally)
 
 
-def _tally(skill: str, row: Sequence[Any]) -> UsageCounts:
+def make_counts(skill: str, row: Sequence[Any]) -> UsageCounts:
     views, uses, patches, background_views, background_patches, last, succeeded, corrected = row
     with intact(_damaged(skill)):
         day = date.fromisoformat(last) if last else None
@@ -253,6 +267,7 @@ class SqliteSkillCatalog(Store):
     unsummarized_first = reads(_first_uncarded)
     save_summaries = writes(_card)
     listed = reads(_list)
+    named = reads(_named)
     ranked = reads(_rank)
     idle = reads(_idle)
     search = reads(_search)

@@ -1,6 +1,6 @@
 """Sessions in one SQLite file, for several processes at once."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -10,7 +10,7 @@ from msgspec.structs import astuple
 
 from hone.core.errors import Corrupt
 from hone.core.ids import SessionId
-from hone.core.jobs import Count, Job, Look, Topics
+from hone.core.jobs import Job, Look, TopicCount, Topics
 from hone.core.messages import sound
 from hone.core.model import Usage
 from hone.core.ports import IMPORTED, Header, SessionSummary, Spending, SpendingTotal, StoredSession
@@ -71,10 +71,16 @@ def _get(connection: apsw.Connection, session: SessionId) -> _Session:
     row = connection.execute(SESSION, (sound(session),)).fetchone()
     if row is None:
         raise rules.missing(session)
-    return _Session(_header(row[8:]), NodeRow(*row[:5]), row[5:7], row[7])
+    return _Session(make_header(row[8:]), NodeRow(*row[:5]), row[5:7], row[7])
 
 
-def _header(row: Sequence[Any]) -> Header:
+def read_session(connection: apsw.Connection, session: SessionId) -> tuple[Header, NodeRow]:
+    """Return the header and the head of a session. Raises Missing."""
+    found = _get(connection, session)
+    return found.header, found.head
+
+
+def make_header(row: Sequence[Any]) -> Header:
     id, created, title, origin, folder, parent, shared = row
     with tree.intact(tree.damaged(id, "its header")):
         return Header(id, moment(created), title, Origin(origin), folder, parent, shared)
@@ -95,7 +101,7 @@ def _start(
     base, known = _base(connection, header, prefix, parent)
     rules.follow(header.id, base.hash, nodes)
     head = tree.put_nodes(connection, base, nodes)
-    opening = _opening(known, base.depth, nodes)
+    opening = find_opening(known, base.depth, nodes)
     root = header.id if parent is None else parent.tree
     id, _, *names = astuple(header)
     row = (id, stamp(header.created), *names, root, prefix.model, *astuple(head), *opening)
@@ -123,14 +129,13 @@ def _append(
     session: SessionId,
     nodes: Sequence[Node],
     spending: Spending | None = None,
-    count: Count | None = None,
-    why: Callable[[Topics], str] | None = None,
+    counts: Sequence[TopicCount] = (),
     look: Look | None = None,
 ) -> Job | None:
     stored = _get(connection, session)
     rules.follow(session, stored.head.hash, nodes)
     head = tree.put_nodes(connection, stored.head, nodes)
-    opening = _opening(stored.opening, stored.head.depth, nodes)
+    opening = find_opening(stored.opening, stored.head.depth, nodes)
     connection.execute(ADVANCE, (*astuple(head), *opening, session))
     if spending is not None:
         use = spending.usage
@@ -139,13 +144,13 @@ def _append(
         connection.execute(SPEND, row)
     header, root = stored.header, stored.tree
     wider = look.topics if look else frozenset()
-    job = jobs.count(connection, header, root, head, count, why, wider) if count else None
+    job = jobs.count(connection, header, root, head, counts, wider) if counts else None
     if look and job is None:
         looks.put(connection, header, root, head.depth, look)
     return job
 
 
-def _opening(known: tuple[int, str], depth: int, nodes: Sequence[Node]) -> tuple[int, str]:
+def find_opening(known: tuple[int, str], depth: int, nodes: Sequence[Node]) -> tuple[int, str]:
     if known[0]:
         return known
     number, words = rules.opening(node.message for node in nodes)
@@ -169,6 +174,7 @@ def _shorten(
     after: str,
     transcript: Transcript,
     topics: Topics = frozenset(),
+    look: Look | None = None,
 ) -> Job | None:
     """The last node of the new line is linked to the old head, so that nothing said is lost with it."""
     stored, nodes = _get(connection, session), transcript.nodes
@@ -177,9 +183,12 @@ def _shorten(
     rules.follow(session, prefix.digest, nodes)
     formers = [None] * (len(nodes) - 1) + [stored.head.id]
     head = tree.put_nodes(connection, tree.put_chain(connection, prefix), nodes, formers)
-    connection.execute(ADVANCE, (*astuple(head), *_opening((0, ""), 0, nodes), session))
+    connection.execute(ADVANCE, (*astuple(head), *find_opening((0, ""), 0, nodes), session))
     connection.execute("UPDATE sessions SET shared = 0 WHERE id = ?", (session,))
-    return jobs.queue_pending(connection, session, stored.head.depth, topics, head.at)
+    job = jobs.queue_pending(connection, session, stored.head.depth, topics, head.at)
+    if look:
+        looks.put(connection, stored.header, stored.tree, head.depth, look)
+    return job
 
 
 def _load(connection: apsw.Connection, session: SessionId) -> StoredSession:
@@ -225,7 +234,7 @@ def _summaries(
     connection: apsw.Connection, query: str, most: tuple[Origin | None, int]
 ) -> list[SessionSummary]:
     return [
-        SessionSummary(_header(header), model, messages, moment(at), opening)
+        SessionSummary(make_header(header), model, messages, moment(at), opening)
         for model, messages, at, opening, *header in connection.execute(query, most)
     ]
 

@@ -42,6 +42,18 @@ WHOLE = (
 )
 DIGESTS = f"{LINE} SELECT depth, line.id, digest FROM line LEFT JOIN contents AS c ON c.id = content"
 
+# The messages of a window, and the hash before them, without going further up than that.
+WINDOW = """
+WITH RECURSIVE line (id, parent, content, depth, trust, at, hash) AS (
+    SELECT id, parent, content, depth, trust, at, hash FROM nodes WHERE id = ?1
+    UNION ALL
+    SELECT n.id, n.parent, n.content, n.depth, n.trust, n.at, n.hash
+    FROM line JOIN nodes AS n ON n.id = line.parent AND n.depth = line.depth - 1 AND n.depth >= ?2 - 1
+)
+SELECT depth, trust, at, hash, digest, CASE WHEN depth >= ?2 THEN body END
+FROM line LEFT JOIN contents AS c ON c.id = content WHERE depth <= ?3 ORDER BY depth
+"""
+
 PLACE = f"{LINE} SELECT id, hash, at FROM line WHERE depth = ?2 LIMIT 1"
 
 # Formers are older than what came after them, so that a damaged link cannot go in circles.
@@ -138,12 +150,33 @@ def read_nodes(connection: apsw.Connection, head: NodeRow, root: str, whose: str
     parent = root
     try:
         for row in sorted(connection.execute(WHOLE, (head.id,)), key=itemgetter(0)):
-            nodes.append(_node(parent, len(nodes) + 1, row))
+            nodes.append(make_node(parent, len(nodes) + 1, row))
             parent = nodes[-1].hash
     except SYMPTOMS as error:
         raise damaged(whose, f"message {len(nodes) + 1}") from error
     if parent != head.hash:
         raise damaged(whose, "its last message")
+    return tuple(nodes)
+
+
+def read_window(
+    connection: apsw.Connection, head: NodeRow, first: int, last: int, root: str, whose: str
+) -> tuple[Node, ...]:
+    """The messages from number `first` to `last`, each content and each link held against its digest."""
+    if first > head.depth:
+        return ()
+    last = min(last, head.depth)
+    rows: list[Any] = connection.execute(WINDOW, (head.id, first, last)).fetchall()
+    nodes: list[Node] = []
+    with intact(damaged(whose, f"a message between {first} and {last}")):
+        if len(rows) != last - first + (2 if first > 1 else 1):
+            raise ValueError(last)
+        parent = str(rows.pop(0)[3]) if first > 1 else root
+        for number, row in enumerate(rows, first):
+            nodes.append(make_node(parent, number, row))
+            parent = nodes[-1].hash
+        if last == head.depth and parent != head.hash:
+            raise ValueError(parent)
     return tuple(nodes)
 
 
@@ -201,7 +234,7 @@ def damaged(whose: str, what: str) -> Corrupt:
     )
 
 
-def _node(parent: str, number: int, row: tuple[Any, ...]) -> Node:
+def make_node(parent: str, number: int, row: tuple[Any, ...]) -> Node:
     depth, trust, at, hash, content, body = row
     if depth != number or digest(body) != content or chained(parent, content) != hash:
         raise ValueError(hash)

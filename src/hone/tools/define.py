@@ -2,22 +2,29 @@
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Collection, Hashable, Mapping
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from collections.abc import Callable, Collection, Hashable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any, cast, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import Struct
 
 from hone.core.messages import ToolCall, canonical
 from hone.core.permit import Effect
-from hone.core.tool import Outcome, ToolKind, ToolSpec, refused
+from hone.core.tool import Outcome, Tool, ToolKind, ToolSpec, refused
 from hone.core.tool_context import ToolContext
+from hone.core.trust import Trust
 
-Result = str | Outcome
 Definitions = Mapping[str, dict[str, Any]]
-Function = Callable[..., Result | Awaitable[Result]]
+Function = Callable[..., Any]
+"""Returns a str, an Outcome or a value that becomes JSON, at once or awaited."""
+UNDECLARED = frozenset({Effect.EXECUTE, Effect.NETWORK})
+"""The effects of a plain function: it says nothing about itself, so it may do anything."""
 
 
+SCHEMAS = Path(__file__).with_name("schemas.json")
+"""The schemas of Hone's own tools. To work them out takes three milliseconds of every start."""
 MOST = 1_000
 """Shapes that are kept. Whoever makes more functions than that has them worked out each time."""
 
@@ -38,19 +45,22 @@ _SHAPES: dict[Hashable, Shape] = {}
 class FunctionTool(Struct, frozen=True):
     spec: ToolSpec
     function: Function
-    shape: Shape
+    shape: Shape | None = None
+    """None: it is worked out with the first call."""
+    trust: Trust = Trust.FOREIGN
 
     async def run(self, call: ToolCall, context: ToolContext) -> Outcome:
+        shape = self.shape or _shape(self.function)
         try:
-            decoded = self.shape.decoder.decode(call.arguments.strip() or "{}")
+            decoded = shape.decoder.decode(call.arguments.strip() or "{}")
         except (ValueError, RecursionError) as error:
-            return refused(f"{self.spec.name} was not run: {_complaint(error)}. {self.shape.expected}")
+            return refused(f"{self.spec.name} was not run: {_complaint(error)}. {shape.expected}")
         arguments = {name: getattr(decoded, name) for name in decoded.__struct_fields__}
-        if self.shape.witness:
-            arguments[self.shape.witness] = context
+        if shape.witness:
+            arguments[shape.witness] = context
         if inspect.iscoroutinefunction(self.function):
-            return _outcome(await self.function(**arguments))
-        return _outcome(await asyncio.to_thread(self.function, **arguments))
+            return _outcome(await self.function(**arguments), self.trust)
+        return _outcome(await asyncio.to_thread(self.function, **arguments), self.trust)
 
 
 def tool(
@@ -59,23 +69,56 @@ def tool(
     readonly: bool = False,
     kind: ToolKind = ToolKind.OTHER,
     network_flag: str = "",
+    trust: Trust = Trust.FOREIGN,
 ) -> Callable[[Function], FunctionTool]:
     """`Annotated[str, "..."]` describes a parameter, a default makes it optional, and a parameter annotated
-    `ToolContext` is given what goes on. It returns a str, or an Outcome if it fails in a known way."""
+    `ToolContext` is given what goes on. It returns a str, an Outcome if it fails in a known way, or any value
+    that msgspec can write as JSON. `trust` is the best label of what it returns, if that is no Outcome."""
 
     def define(function: Function) -> FunctionTool:
-        shape = _shape(function)
-        name = function.__name__
-        spec = ToolSpec(name, shape.schema, frozenset(effects), readonly, kind, network_flag)
-        return FunctionTool(spec, function, shape)
+        known = _find_schema(function)
+        shape = None if known else _shape(function)
+        schema = shape.schema if shape else known
+        spec = ToolSpec(function.__name__, schema, frozenset(effects), readonly, kind, network_flag)
+        return FunctionTool(spec, function, shape, trust)
 
     return define
+
+
+def as_tool(given: Tool | Function) -> Tool:
+    """Return a tool as it is, and make one of a plain function."""
+    return tool(effects=UNDECLARED)(given) if inspect.isroutine(given) else cast("Tool", given)
+
+
+class KnownSchema(Struct, frozen=True):
+    """A schema with the docstring that it was made from: one that was changed makes another schema."""
+
+    docstring: str
+    schema: str
+
+
+@cache
+def read_schemas() -> Mapping[str, KnownSchema]:
+    """Return the schemas of Hone's own tools, by module and name of their function."""
+    return msgspec.json.decode(SCHEMAS.read_bytes(), type=dict[str, KnownSchema])
+
+
+def name_function(function: Function) -> str:
+    return f"{function.__module__}:{function.__qualname__}"
+
+
+def _find_schema(function: Function) -> str:
+    """Return the known schema of a function; empty if there is none."""
+    if not function.__module__.startswith("hone."):
+        return ""
+    known = read_schemas().get(name_function(function))
+    return known.schema if known and known.docstring == function.__doc__ else ""
 
 
 def _shape(function: Function) -> Shape:
     """A function that is made anew for every conversation has the same shape in all of them."""
     key = _key(function)
-    shape = _SHAPES.get(key) or _worked_out(function)
+    shape = _SHAPES.get(key) or work_out(function)
     if key is not None and len(_SHAPES) < MOST:
         _SHAPES[key] = shape
     return shape
@@ -96,7 +139,7 @@ def _key(function: Function) -> Hashable:
     return key
 
 
-def _worked_out(function: Function) -> Shape:
+def work_out(function: Function) -> Shape:
     name, description = function.__name__, inspect.getdoc(function)
     if not description:
         raise TypeError(f"the tool {name} needs a docstring: the model reads it")
@@ -183,10 +226,10 @@ def _expected(parameters: Mapping[str, Any]) -> str:
     return f"It takes one JSON object {{{', '.join(described)}}}."
 
 
-def _outcome(result: object) -> Outcome:
+def _outcome(result: object, trust: Trust) -> Outcome:
     match result:
         case Outcome():
             return result
         case str():
-            return Outcome(result)
-    raise TypeError(f"a tool returns a str or an Outcome, not {type(result).__name__}")
+            return Outcome(result, trust=trust)
+    return Outcome(msgspec.json.encode(result).decode(), trust=trust)

@@ -37,16 +37,21 @@ def recall_tool(recall: Recall, sessions: Sessions, clock: Clock) -> Tool:
         """Search earlier conversations, or read one around a message."""
         try:
             if session:
-                return await _read(sessions, session, at)
+                return await read_around(sessions, session, at)
             seen = frozenset(node.digest for node in context.transcript.nodes)
             today = clock.now().astimezone().date()
-            found = await recall.search(Query(query, min(limit, MOST), today=today, seen=seen))
-            hits = tuple([replace(hit, header=await _titled(sessions, hit.header)) for hit in found.hits])
+            return await find(recall, sessions, Query(query, min(limit, MOST), today=today, seen=seen))
         except HoneError as error:
             return Outcome(str(error), failed=True, trust=Trust.AGENT)
-        return Outcome(told(replace(found, hits=hits)), trust=_label(found))
 
     return session_search
+
+
+async def find(recall: Recall, sessions: Sessions, query: Query) -> Outcome:
+    """Search the conversations and tell what was found. Raises HoneError."""
+    found = await recall.search(query)
+    hits = tuple([replace(hit, header=await _titled(sessions, hit.header)) for hit in found.hits])
+    return Outcome(told(replace(found, hits=hits)), trust=_label(found))
 
 
 async def _titled(sessions: Sessions, header: Header) -> Header:
@@ -57,7 +62,8 @@ async def _titled(sessions: Sessions, header: Header) -> Header:
     return replace(header, title="")
 
 
-async def _read(sessions: Sessions, beginning: str, at: int) -> Outcome:
+async def read_around(sessions: Sessions, beginning: str, at: int) -> Outcome:
+    """Return the messages around one of a conversation. Raises HoneError."""
     stored = await sessions.load(await sessions.find(beginning))
     nodes = stored.transcript.nodes
     first = max(1, min(at, len(nodes)) - REACH)

@@ -35,7 +35,7 @@ def todos(transcript: Transcript) -> tuple[TodoItem, ...]:
         result = message.result
         call = pending.pop(result.call, None) if result else None
         if result and call and call.name == NAME and not result.failed:
-            written = _written(call.arguments)
+            written = read_items(call.arguments)
             items = items if written is None else written
     return items
 
@@ -50,8 +50,8 @@ def todo(
     return Outcome("\n".join(rows) or "The list is empty.", trust=Trust.AGENT)
 
 
-def _written(arguments: str) -> tuple[TodoItem, ...] | None:
-    """What a call wrote; None if it only read."""
+def read_items(arguments: str) -> tuple[TodoItem, ...] | None:
+    """Return the list that a call wrote; None if it only read."""
     try:
         written = msgspec.json.decode(arguments.strip() or "{}", type=Written, strict=False)
     except (ValueError, RecursionError):

@@ -14,10 +14,27 @@ from hone.web.answers import on_crash, on_hone_error, on_http_error
 from hone.web.auth import AuthMiddleware
 from hone.web.openai.endpoint import ChatEndpoint
 from hone.web.operation import Operation
-from hone.web.operations import changes, chat, journal, reviews, sessions, skills, status, usage
+from hone.web.operations import (
+    changes,
+    chat,
+    going_back,
+    journal,
+    known,
+    markdown,
+    pairs,
+    permissions,
+    reviews,
+    sessions,
+    skills,
+    status,
+    usage,
+)
 from hone.web.state import ServerState
 
-OWN = (status, changes, journal, skills, sessions, reviews, chat, usage)
+OWN = (
+    *(status, changes, journal, skills, sessions, known),
+    *(reviews, chat, going_back, markdown, usage, permissions, pairs),
+)
 
 
 def operations() -> tuple[Operation, ...]:
@@ -30,8 +47,10 @@ def operations() -> tuple[Operation, ...]:
 
 def create_app(state: ServerState, hosts: Collection[str]) -> Starlette:
     """`hosts` are the names it answers to, as a browser writes them: with the port, if there is one."""
+    every = operations()
+    programs = [each.path for each in every if each.for_programs]
     return Starlette(
-        routes=[*page.routes(), *(each.route(state) for each in operations())],
-        middleware=[Middleware(AuthMiddleware, keys=state.keys, hosts=hosts)],
+        routes=[*page.routes(), *(each.route(state) for each in every)],
+        middleware=[Middleware(AuthMiddleware, keys=state.keys, hosts=hosts, programs=programs)],
         exception_handlers={HoneError: on_hone_error, HTTPException: on_http_error, Exception: on_crash},
     )

@@ -9,6 +9,7 @@ from urllib.parse import parse_qs
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from hone.web import login_page
 from hone.web.answers import add_security_headers, failure
 from hone.web.callers import NOBODY, OWNER, ApiCaller
 from hone.web.keys import STAY, Keys
@@ -19,29 +20,27 @@ OPEN = "/health"
 LOGIN = "/login"
 SAFE = ("GET", "HEAD")
 JSON = "application/json"
+FORM = "application/x-www-form-urlencoded"
+LARGEST_FORM = 10_000
 LARGEST = 20 * 1024 * 1024
 """Bytes of a request."""
-FOR_PROGRAMS = frozenset({"/v1/chat/completions", "/v1/models"})
 NOT_FOR_PROGRAMS = (
-    "This key is for a program, and programs use /v1/chat/completions and /v1/models only. "
+    "This key is for a program, and programs use {} only. "
     "For everything else make a key for a person: hone serve keys add NAME --for person"
 )
-CLOSED = """<!doctype html><html lang="en"><meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-<title>Hone</title><h1>This page is closed</h1><p>{way}</p>"""
-BY_TICKET = (
-    "Open the address that <code>hone serve</code> printed. It works once; start it again for another one."
-)
-BY_PASSWORD = '<a href="/login">Log in</a> with the password. Any user name will do.'
 
 
 class AuthMiddleware:
-    """Around the whole app, so that a route cannot be forgotten. `hosts` are the only names it answers to."""
+    """Around the whole app, so that a route cannot be forgotten. `hosts` are the only names it answers to,
+    `programs` the only paths that the key of a program reaches."""
 
-    def __init__(self, app: ASGIApp, keys: Keys, hosts: Collection[str]) -> None:
+    def __init__(
+        self, app: ASGIApp, keys: Keys, hosts: Collection[str], programs: Collection[str] = ()
+    ) -> None:
         self._app = app
         self._keys = keys
         self._hosts = frozenset(hosts)
+        self._programs = frozenset(programs)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -51,11 +50,13 @@ class AuthMiddleware:
             raise RuntimeError(f"nobody talks {scope['type']} here")
         out = add_security_headers(send)
         refusal = self._refusal(scope)
+        if refusal is None and scope["path"] == LOGIN:
+            refusal = await self._sign_in(scope, receive)
         if refusal is not None:
             await refusal(scope, receive, out)
             return
         who = scope.get(CALLER, NOBODY)
-        if who.tag:
+        if who.tag or (who.login and scope["method"] in SAFE):  # signing out is answered
             call = RevocableCall(lambda: self._keys.accepts(who), _bounded(receive), out)
             await call.run(self._app, scope)
         else:
@@ -71,12 +72,15 @@ class AuthMiddleware:
         if not self._is_own(head):
             return failure(403, "forbidden_origin", "This was asked by the page of somebody else.")
         if scope["path"] == LOGIN:
-            return self._login(scope, head)
+            return self._login(scope, head) if scope["method"] != "POST" else self._check_form(head)
+        if scope["path"] == login_page.STYLE_PATH and scope["method"] in SAFE:
+            return Response(login_page.STYLE, media_type="text/css; charset=utf-8")
         who = self._caller(scope, head)
         if who is None:
             return self._closed(head)
-        if who.is_program and scope["path"] not in FOR_PROGRAMS:
-            return failure(403, "forbidden_for_programs", NOT_FOR_PROGRAMS)
+        if who.is_program and scope["path"] not in self._programs:
+            paths = " and ".join(sorted(self._programs))
+            return failure(403, "forbidden_for_programs", NOT_FOR_PROGRAMS.format(paths))
         scope[CALLER] = who
         if scope["method"] not in SAFE and head.media_type != JSON:
             return failure(415, "unsupported_media_type", f"Send the body as {JSON}.")
@@ -102,31 +106,54 @@ class AuthMiddleware:
         return self._keys.takes_cookie(cookie)
 
     def _login(self, scope: Scope, head: "_Head") -> Response:
+        """By a link or, for programs, by HTTP's own dialog. A browser is shown the form."""
         if scope["method"] not in SAFE:
-            return failure(405, "method_not_allowed", "Log in with GET.")
+            return failure(405, "method_not_allowed", "Log in with GET or POST.")
         query = parse_qs(scope["query_string"].decode("latin-1"))
         ticket = query.get("ticket", [""])[0]
         if scope["method"] == "GET":
             if ticket and (who := self._keys.takes_ticket(ticket)):
-                return self._welcome(who)
-            if self._keys.takes_password(head.password):
-                return self._welcome(OWNER)
-        response = self._closed(head)
-        if self._keys.has_password:
+                return self._welcome(who, head)
+            if head.password and self._keys.takes_password(head.password):
+                return self._welcome(OWNER, head)
+        response = self._closed(head, login_page.USED if ticket else "")
+        if self._keys.has_password and not head.wants_page:
             response.headers["www-authenticate"] = 'Basic realm="Hone", charset="UTF-8"'
         return response
 
-    def _welcome(self, who: ApiCaller) -> Response:
+    def _check_form(self, head: "_Head") -> Response | None:
+        """None if the form of our own page may be read."""
+        if head.one("origin") is None:
+            return failure(403, "forbidden_origin", "Log in with the form at /login.")
+        if head.media_type != FORM or head.length > LARGEST_FORM:
+            return failure(415, "unsupported_media_type", f"Send the form as {FORM}.")
+        return None
+
+    async def _sign_in(self, scope: Scope, receive: Receive) -> Response:
+        """By the password of the form. Wrong ones are answered late, and not at all after some."""
+        head, data = _Head(scope), b""
+        more = True
+        while more and len(data) <= LARGEST_FORM:
+            message = await receive()
+            data += message.get("body", b"")
+            more = message.get("more_body", False) and message["type"] == "http.request"
+        words = parse_qs(data.decode("utf-8", "replace")).get("password", [""])
+        if self._keys.takes_password(words[0]):
+            return self._welcome(OWNER, head)
+        await self._keys.hesitate()
+        if self._keys.is_waiting:
+            return HTMLResponse(login_page.write(login_page.LOCKED, has_password=False), 429)
+        return self._closed(head, login_page.WRONG, as_page=True)
+
+    def _welcome(self, who: ApiCaller, head: "_Head") -> Response:
         response = RedirectResponse("/", 303)
-        response.set_cookie(
-            self._keys.cookie_name, self._keys.cookie(who), STAY, path="/", httponly=True, samesite="strict"
-        )
+        cookie = self._keys.cookie(who, head.one("user-agent") or "")
+        response.set_cookie(self._keys.cookie_name, cookie, STAY, path="/", httponly=True, samesite="strict")
         return response
 
-    def _closed(self, head: "_Head") -> Response:
-        if "text/html" in (head.one("accept") or ""):
-            way = BY_PASSWORD if self._keys.has_password else BY_TICKET
-            return HTMLResponse(CLOSED.format(way=way), 401)
+    def _closed(self, head: "_Head", why: str = "", *, as_page: bool = False) -> Response:
+        if as_page or head.wants_page:
+            return HTMLResponse(login_page.write(why, has_password=self._keys.has_password), 401)
         return failure(401, "unauthorized", UNKNOWN)
 
 
@@ -142,6 +169,10 @@ class _Head:
         """An empty text, which nothing equals, where there are several."""
         found = self._raw.get(name, ())
         return (found[0] if len(found) == 1 else "") if found else None
+
+    @property
+    def wants_page(self) -> bool:
+        return "text/html" in (self.one("accept") or "")
 
     @property
     def media_type(self) -> str:

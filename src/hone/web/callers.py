@@ -18,11 +18,13 @@ ANCESTORS = 50
 
 
 class ApiCaller(Struct, frozen=True):
-    """`tag` is the digest of the API key; the owner's own key and cookie have none."""
+    """`tag` is the digest of the API key; the owner's own key and cookie have none. `login` is the browser
+    that asks."""
 
     name: str
     kind: KeyKind
     tag: str = ""
+    login: str = ""
 
     @property
     def is_program(self) -> bool:

@@ -13,6 +13,7 @@ from hone.core.events import (
     Notice,
     ReviewFailed,
     Spent,
+    Steered,
     TurnEnded,
 )
 from hone.core.jobs import State
@@ -27,6 +28,8 @@ def shown(event: Event) -> Shown:
     match event:
         case Heard(messages):
             return "heard", {"messages": messages}
+        case Steered(text):
+            return "steered", {"text": text}
         case TextPiece(text):
             return "text", {"text": text}
         case ThinkingPiece(text):

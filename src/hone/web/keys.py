@@ -4,6 +4,7 @@ import hashlib
 import hmac
 import os
 import secrets
+from datetime import timedelta
 from pathlib import Path
 
 import msgspec
@@ -13,14 +14,16 @@ from hone.core.errors import Refused, StoreError
 from hone.files.atomic import make_folder, sweep, write
 from hone.web.api_keys import ApiKeys
 from hone.web.callers import OWNER, ApiCaller, caller
+from hone.web.logins import Logins, login_id
+from hone.web.tickets import Tickets
 
 FILE = "serve.key"
 STAY = 12 * 3600
 """Seconds a cookie is good for."""
-WAIT = 3600
-"""Seconds a ticket is good for."""
 GUESSES, PAUSE = 5, 60.0
 """Wrong passwords, after which nobody is asked for so many seconds."""
+HESITATION = 0.2
+"""Seconds that the answer to a wrong password takes longer for each one before."""
 SHORTEST = 12
 """Characters of a password."""
 
@@ -64,10 +67,17 @@ def password(path: Path) -> str:
 
 class Keys:
     """`port` names the cookie, so that two servers on one host do not take each other's. `issued` are the API
-    keys beside the home's own."""
+    keys beside the home's own; `logins` are the browsers that are signed in, `tickets` let others in."""
 
     def __init__(
-        self, key: str, clock: Clock, port: int = 0, password: str = "", issued: ApiKeys | None = None
+        self,
+        key: str,
+        clock: Clock,
+        port: int = 0,
+        password: str = "",
+        issued: ApiKeys | None = None,
+        logins: Logins | None = None,
+        tickets: Tickets | None = None,
     ) -> None:
         self.cookie_name = f"hone-{port}"
         self.has_password = bool(password)
@@ -75,21 +85,18 @@ class Keys:
         self._clock = clock
         self._password = password.encode()
         self._issued = issued
-        self._tickets: dict[str, tuple[float, str]] = {}
+        self.logins = logins or Logins(clock)
+        self._tickets = tickets or Tickets(clock)
         self._wrong: list[float] = []
 
     def ticket(self, who: ApiCaller = OWNER) -> str:
         """Good for one visit."""
-        word = secrets.token_urlsafe(32)
-        self._tickets[_digest(word)] = self._clock.monotonic() + WAIT, who.tag
-        return word
+        return self._tickets.add(who.tag)
 
     def takes_ticket(self, word: str) -> ApiCaller | None:
         """Who it was made by; once."""
-        now = self._clock.monotonic()
-        self._tickets = {each: kept for each, kept in self._tickets.items() if kept[0] > now}
-        found = self._tickets.pop(_digest(word), None)
-        return self._person(found[1]) if found else None
+        found = self._tickets.take(word)
+        return self._person(found.tag) if found else None
 
     def takes_password(self, word: str) -> bool:
         """After some wrong ones, none is right for a while: nobody can guess for long."""
@@ -102,6 +109,16 @@ class Keys:
         self._wrong.append(now)
         return False
 
+    async def hesitate(self) -> None:
+        """Wait after a wrong password, longer after each one."""
+        await self._clock.sleep(min(len(self._wrong), GUESSES) * HESITATION)
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether so many passwords were wrong that none is looked at for a while."""
+        now = self._clock.monotonic()
+        return sum(at > now - PAUSE for at in self._wrong) >= GUESSES
+
     def takes_key(self, word: str) -> ApiCaller | None:
         """The owner for the home's own key; for another, whoever it was issued to."""
         if hmac.compare_digest(word.encode(), self._key):
@@ -112,9 +129,11 @@ class Keys:
         self._issued.note_use(found)
         return caller(found)
 
-    def cookie(self, who: ApiCaller = OWNER) -> str:
+    def cookie(self, who: ApiCaller = OWNER, agent: str = "") -> str:
         """The time it ends, something nobody can guess, the key it came by, and our seal on them."""
-        text = f"{int(self._clock.now().timestamp()) + STAY}.{secrets.token_urlsafe(16)}.{who.tag}"
+        word = secrets.token_urlsafe(16)
+        text = f"{int(self._clock.now().timestamp()) + STAY}.{word}.{who.tag}"
+        self.logins.add(word, timedelta(seconds=STAY), agent, who.tag)
         return f"{text}.{self._seal(text)}"
 
     def takes_cookie(self, value: str) -> ApiCaller | None:
@@ -123,20 +142,22 @@ class Keys:
         if not hmac.compare_digest(seal.encode(), self._seal(text).encode()):
             return None
         current = until.isdigit() and int(until) > self._clock.now().timestamp()
-        return self._person(tag) if current else None
+        login = login_id(text.split(".")[1]) if current else ""
+        if not login:
+            return None
+        self.logins.note_use(login)
+        return self._person(tag, login)
 
     def accepts(self, who: ApiCaller) -> bool:
-        """Whether the key of somebody who was let in is still valid."""
+        """Whether the key of somebody who was let in is still valid, and the browser still signed in."""
+        if who.login and not self.logins.has(who.login):
+            return False
         return not who.tag or (self._issued is not None and self._issued.has(who.tag))
 
-    def _person(self, tag: str) -> ApiCaller | None:
+    def _person(self, tag: str, login: str = "") -> ApiCaller | None:
         """Whoever has a cookie is a person, as long as the key is there that it came by."""
-        who = msgspec.structs.replace(OWNER, tag=tag)
+        who = msgspec.structs.replace(OWNER, tag=tag, login=login)
         return who if self.accepts(who) else None
 
     def _seal(self, text: str) -> str:
         return hmac.new(self._key + self._password, f"cookie {text}".encode(), hashlib.sha256).hexdigest()
-
-
-def _digest(word: str) -> str:
-    return hashlib.sha256(word.encode()).hexdigest()

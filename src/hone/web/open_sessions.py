@@ -1,11 +1,12 @@
 """The sessions that are open in this server. Each runs one turn at a time, for all clients together."""
 
 import asyncio
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol
 from weakref import WeakValueDictionary
 
 from msgspec import Struct
@@ -18,9 +19,11 @@ from hone.core.ids import SessionId
 from hone.core.messages import Message
 from hone.core.trust import Trust
 from hone.core.turn import Origin, Turn
+from hone.core.visible import text_to_path
 from hone.runtime.returning import AnswerForm, ask_for
-from hone.runtime.session import Form, Session, ignore
-from hone.web.bus import EVERYWHERE, Bus
+from hone.runtime.session import Session
+from hone.runtime.task_runner import Form, ignore
+from hone.web.bus import EVERYWHERE
 from hone.web.events import shown
 from hone.web.pending_questions import watched
 
@@ -28,6 +31,16 @@ MOST = 256
 """Conversations that stay open while nobody speaks in them."""
 AGAIN = 0.1
 """Seconds before an interrupt is repeated."""
+
+
+class Audience(Protocol):
+    """Hears what happens in the conversations, by channel; `Bus` is one."""
+
+    def publish(self, channel: str, kind: str, data: Mapping[str, Any]) -> None: ...
+
+    def clear(self, channel: str) -> None: ...
+
+    def drop(self, channel: str) -> None: ...
 
 
 @dataclass(eq=False, slots=True)
@@ -73,7 +86,7 @@ class Words(Struct, frozen=True):
 
 
 class OpenSessions:
-    def __init__(self, hone: Hone, bus: Bus, clock: Clock, most: int = MOST) -> None:
+    def __init__(self, hone: Hone, bus: Audience, clock: Clock, most: int = MOST) -> None:
         self._hone = hone
         self._bus = bus
         self._clock = clock
@@ -89,9 +102,11 @@ class OpenSessions:
     def find(self, id: str) -> OpenSession | None:
         return self._open.get(id)
 
-    async def begin(self, model: str = "", id: str = "", told: Sequence[Message] = ()) -> OpenSession:
+    async def begin(
+        self, model: str = "", id: str = "", told: Sequence[Message] = (), folder: Path | str = ""
+    ) -> OpenSession:
         """A new conversation, stored with its first message."""
-        return await self._add(await self._hone.session(model, id=id, told=told))
+        return await self._add(await self._hone.session(model, id=id, told=told, folder=folder))
 
     async def enter(self, id: str) -> OpenSession:
         """A stored conversation; `id` is whole. Raises Missing."""
@@ -106,6 +121,22 @@ class OpenSessions:
                 if await self._hone.sessions.find(id) == id:
                     return await self._resume(id)
             return await self.begin(model, id)
+
+    async def change_model(self, id: str, model: str) -> OpenSession:
+        """Continue with another model in the same mode. Raises Conflict while a turn is under way."""
+        opened = await self.enter(id)
+        async with self._entrance(id):
+            if opened.is_busy:
+                raise Conflict("This conversation is busy. Change the model when its turn has ended.")
+            stale = opened.session
+            if len(stale.transcript):
+                opened.session = await self._hone.resume(id, model)
+            else:  # there is nothing stored to resume
+                folder = text_to_path(stale.header.folder)
+                opened.session = await self._hone.session(model, id=id, folder=folder)
+            opened.session.set_mode(stale.mode)
+            await self._hone.release(stale)
+        return opened
 
     def _touch(self, id: str) -> OpenSession:
         """The one that was used last stands last."""
@@ -158,6 +189,16 @@ class OpenSessions:
         """False if there was nothing to interrupt."""
         open_session.session.cancel()
         return open_session.is_busy
+
+    async def close(self, id: str) -> None:
+        """End a conversation's turns in order and let it go; it can be entered again."""
+        opened = self._open.get(id)
+        while opened and opened.turns:
+            opened.session.cancel()
+            await asyncio.wait(opened.turns, timeout=AGAIN)
+        if opened and self._open.pop(id, None):
+            self._bus.drop(id)
+            await self._hone.release(opened.session)
 
     async def finish(self, grace: float) -> int:
         """Lets the turns that are under way end by themselves, and interrupts those that take longer. Says

@@ -44,7 +44,8 @@ Act = Callable[[OperationCall[Any, Any]], Awaitable[Any]]
 
 
 class Operation(Struct, frozen=True):
-    """The doc of `act` describes it. `streams`: it answers with server-sent events."""
+    """The doc of `act` describes it. `streams`: it answers with server-sent events. `raw`: it gets the bytes
+    of the body. `for_programs`: the key of a program is enough."""
 
     method: str
     path: str
@@ -53,6 +54,8 @@ class Operation(Struct, frozen=True):
     body: type[Struct] = Nothing
     status: int = 200
     streams: bool = False
+    raw: bool = False
+    for_programs: bool = False
 
     def route(self, state: ServerState) -> Route:
         async def endpoint(request: Request) -> Response:
@@ -88,8 +91,10 @@ class Operation(Struct, frozen=True):
         )
         return result if isinstance(result, Response) else answer(result, self.status)
 
-    async def _read(self, request: Request) -> Struct:
+    async def _read(self, request: Request) -> Struct | bytes:
         if self.method in ("GET", "HEAD"):
             return Nothing()
         data = await request.body()
+        if self.raw:
+            return data
         return msgspec.json.decode(data or b"{}", type=self.body)

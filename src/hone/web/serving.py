@@ -16,14 +16,17 @@ from hone.app import Hone
 from hone.core.clock import SystemClock
 from hone.core.errors import Refused, SettingsError
 from hone.stores.database import limit_caches
+from hone.web.address_file import PublishedAddress, published
 from hone.web.api_keys import ApiKeys
 from hone.web.app import create_app
 from hone.web.bus import Bus
 from hone.web.keys import Keys, stored
+from hone.web.logins import Logins
 from hone.web.open_sessions import OpenSessions
 from hone.web.pending_questions import PendingQuestions
 from hone.web.protocol import BOUNDS, ArrivalBounds, strict
 from hone.web.state import ServerState
+from hone.web.tickets import Tickets
 
 PORT, HTTP = 8420, 80
 PLATFORM = "serve"
@@ -154,14 +157,23 @@ async def serve(
             await hone.sessions.list(limit=1)  # a home that cannot be opened is said first
             issued = ApiKeys(hone.home, clock)
             issued.list()  # a file that cannot be read is said first, too
-            keys = Keys(stored(hone.home), clock, port, address.password, issued)
+            keys = Keys(
+                stored(hone.home),
+                clock,
+                port,
+                address.password,
+                issued,
+                Logins(clock, hone.home),
+                Tickets(clock, hone.home),
+            )
             state = ServerState(
                 hone, keys, bus, questions, OpenSessions(hone, bus, clock), clock, _url(address, port)
             )
             serving = server(state, address.hosts(port), grace)
             ready(f"{state.address}/login?ticket={keys.ticket()}", hone.home)
             gc.freeze()  # what is there by now stays: collecting garbage costs less without it
-            await serving.serve([listener])
+            with published(hone.home, PublishedAddress(state.address, listener.getsockname()[0], port)):
+                await serving.serve([listener])
             return serving.interrupted
     finally:
         listener.close()

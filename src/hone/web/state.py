@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from hone.app import Hone
 from hone.core.clock import Clock
@@ -15,6 +15,7 @@ from hone.web.events import shown
 from hone.web.garbage import GarbageCollector
 from hone.web.keys import Keys
 from hone.web.open_sessions import OpenSessions
+from hone.web.openai.matching import StoredPlaces
 from hone.web.pending_questions import PendingQuestions
 
 LOOK = 1.0
@@ -36,6 +37,11 @@ class ServerState:
     open_sessions: OpenSessions
     clock: Clock
     address: str
+    places: StoredPlaces = field(init=False)
+
+    def __post_init__(self) -> None:
+        stores = self.hone.stores
+        self.places = StoredPlaces(self.hone.sessions, stores.histories, stores.overview)
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None, None]:
@@ -52,6 +58,8 @@ class ServerState:
     async def end(self, grace: float = 0.0) -> int:
         """Turns end in order; then whoever listens is let go. Says how many turns had to be interrupted."""
         late = await self.open_sessions.finish(grace)
+        with suppress(StoreError):
+            await self.places.tend()
         self.bus.close()
         return late
 
@@ -70,6 +78,8 @@ class ServerState:
                 now = await self._state()
                 self._differ(before, now)
                 before = now
+            with suppress(StoreError):
+                await self.places.tend()
             self._say_notices()
             garbage.tidy()
             beats = (beats + 1) % BEATS

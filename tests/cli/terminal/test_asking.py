@@ -2,13 +2,14 @@
 
 import asyncio
 from collections.abc import Sequence
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hone.cli.render import Paint
-from hone.cli.terminal.asking import decide, shown
+from hone.cli.terminal.asking import break_line, decide, shown
 from hone.core.permissions import Answer, Question
 from hone.core.visible import visible
 
@@ -105,3 +106,21 @@ def test_any_host_is_offered_where_the_network_is_asked_for_and_every_rule_is_sh
         "  [n] no (default)",
         "  [r] no, and say why",
     ]
+
+
+@pytest.mark.parametrize("columns", [60, 80, 120])
+@given(st.text(st.characters(exclude_categories=["Cs", "Cc", "Cf", "Mn", "Mc", "Me", "Co", "Cn"])))
+def test_a_question_fits_the_screen_and_breaks_lines_between_words(columns: int, words: str) -> None:
+    with patch.dict("os.environ", COLUMNS=str(columns), LINES="24"):
+        detail = f"@@ -1 +1 @@\n+{words}\n{' word' * 60}"
+        lines = list(shown(Question("Change this file?", detail, f"write_file: {words * 9}"), Paint()))
+    assert all(len(line) <= columns for line in lines if "\t" not in line)
+    assert "".join(break_line(words * 9, columns)) == words * 9
+    rows = [line for line in lines if "word word" in line]
+    assert all(row.split() == ["word"] * len(row.split()) for row in rows[-3:])
+
+
+def test_the_lines_of_a_diff_are_colored() -> None:
+    question = Question("Change this file?", "a.py\n@@ -1 +1 @@\n-one\n+two\n three", "")
+    lines = list(shown(question, Paint(colour=True)))
+    assert lines[3:6] == ["    \x1b[31m-one\x1b[0m", "    \x1b[32m+two\x1b[0m", "     three"]

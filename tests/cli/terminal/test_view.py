@@ -11,7 +11,8 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from hone.cli.terminal.drawing import Live
-from hone.cli.terminal.view import Frame, View
+from hone.cli.terminal.markdown import BOLD, CODE, DIM, EMPHASES, STYLES, TITLE
+from hone.cli.terminal.view import GREEN, RED, Frame, View
 from hone.core.events import CallEnded, CallStarted, Event, Notice, Spent, TurnEnded
 from hone.core.messages import ToolCall
 from hone.core.model import Restart, TextPiece, ThinkingPiece, Usage
@@ -88,7 +89,7 @@ def test_a_turn_looks_like_this() -> None:
         "  line 2",
         "  line 3",
         "  line 4",
-        "  … 4 more lines",
+        "  … 4 more lines · /output shows them",
         "✗ search_files src TODO · the path src is missing · 1 min 15 s",
         "↻ The connection broke off. Starting over in 2 s.",
         "",
@@ -96,7 +97,7 @@ def test_a_turn_looks_like_this() -> None:
         "ls",
         "",
         "The answer was cut.",
-        "2 calls · 2,400 tokens in (75 % cached) · 68 out · $0.0042",
+        "2 calls · 2,400 tokens in (75% cached) · 68 out · $0.0042",
     ]
 
 
@@ -198,3 +199,11 @@ def test_a_terminal_shows_each_finished_line_once_and_the_last_live_ones(
         assert [row.rstrip() for row in rows[: len(wanted)]] == wanted
         assert not "".join(rows[len(wanted) :]).strip()
         assert len(screen.history.top) + screen.cursor.y == len(wanted) - 1
+
+
+def test_colors_suit_light_and_dark_backgrounds() -> None:
+    """Only the terminal's own colors, without white, black and yellow, which vanish on some backgrounds."""
+    styles = (*STYLES.values(), *EMPHASES.values(), DIM, BOLD, CODE, TITLE, RED, GREEN)
+    named = {style.color.name for style in styles if style.color}
+    assert named <= {"red", "green", "blue", "magenta", "cyan"}
+    assert not any(style.bgcolor for style in styles)

@@ -23,7 +23,8 @@ from hone.knowledge import journal
 from hone.knowledge.items import Items, KeptMemory, load
 from hone.knowledge.keeper import OWNER
 from hone.models.scripted import Scripted, rounds
-from hone.settings import Memory, Settings
+from hone.settings import Settings
+from hone.settings.sections import Memory
 from tests.backing import closing
 from tests.faults.points.scenario import DONE, REFUSED, Deeds, Say, Told, debris, lying, unsound
 from tests.features import others

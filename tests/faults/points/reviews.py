@@ -17,8 +17,9 @@ from hone.core.skill import DOCUMENT
 from hone.core.turn import Stop
 from hone.knowledge.journal import entries
 from hone.models.scripted import Scripted, call
-from hone.runtime.session import ignore
-from hone.settings import Learning, Settings
+from hone.runtime.task_runner import ignore
+from hone.settings import Settings
+from hone.settings.sections import Learning
 from tests.faults.points.scenario import DONE, REFUSED, Say, Told, debris, unsound
 
 SETTINGS = Settings(tries=1, learning=Learning(turns=1, iterations=0))

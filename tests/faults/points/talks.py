@@ -159,7 +159,12 @@ class Served(Talk):
     """Asked over the server's endpoint, and all of that over real HTTP."""
 
     name: str = "server"
-    files: ClassVar[frozenset[str]] = frozenset({"home", "folder", "folder/notes.md", "home/serve.key"})
+    files: ClassVar[frozenset[str]] = frozenset(
+        {
+            *("home", "folder", "folder/notes.md", "home/serve.key", "home/serve.lock"),
+            *("home/serve-tickets.json", "home/serve-address.json"),
+        }
+    )
 
     async def act(self, root: Path, say: Say) -> None:
         say(f"{NAMED}{digest(b'x-hone-session talk')[:16]}")

@@ -17,7 +17,8 @@ from hone.core.value import replace
 from hone.models.scripted import Scripted, call, lines
 from hone.runtime.permissions.network import hosts_of, named_hosts
 from hone.runtime.permissions.rules import RuleSet, parse_rules
-from hone.settings import Network, SandboxSettings, Settings
+from hone.settings import Settings
+from hone.settings.sections import Network, SandboxSettings
 from tests.allowed import permissions
 from tests.given import NOON
 from tests.rig import PREFIX, asked, context

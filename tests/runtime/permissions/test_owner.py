@@ -17,9 +17,10 @@ from hone.models.scripted import Scripted, call, lines
 from hone.runtime.permissions.approval import ProjectApprovals
 from hone.runtime.permissions.project import StoredRules, read_project
 from hone.runtime.permissions.rules import Rule, RuleSet, parse_rule
-from hone.runtime.session import ignore
+from hone.runtime.task_runner import ignore
 from hone.runtime.trust import OwnersList
-from hone.settings import PermissionSettings, Settings
+from hone.settings import Settings
+from hone.settings.sections import PermissionSettings
 from hone.tools.define import tool
 from tests.allowed import permissions
 from tests.rig import asked
@@ -63,13 +64,13 @@ async def test_a_question_shows_what_will_be_done_why_it_is_asked_and_the_exact_
         Question("Run this? It publishes.", "git push && ls", "terminal: git push\nterminal: ls")
     ]
     _, owner = await answered(WRITE, Answer.NO, times=1)
-    expected = "Change this file? It lies outside the working folder."
+    expected = "Change this file? It is outside the working folder."
     assert owner.asked == [Question(expected, "/elsewhere/x\n+ new", "write_file: /elsewhere/x")]
 
 
 async def test_where_nobody_is_there_nothing_is_asked_and_the_reason_is_told() -> None:
     texts, owner = await answered(WRITE, Answer.ALWAYS, times=1, attended=False)
-    reason = "It lies outside the working folder."
+    reason = "It is outside the working folder."
     assert texts == [f"This needs the user's consent, and nobody is there to ask. {reason}"]
     assert owner.asked == []
     alone = permissions(Path("/work"))

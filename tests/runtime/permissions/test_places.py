@@ -14,7 +14,7 @@ from hone.core.permissions import Answer, Mode, nobody
 from hone.core.tool import Outcome
 from hone.core.tool_context import ToolContext
 from hone.models.scripted import Scripted, call, lines
-from hone.runtime.session import ignore
+from hone.runtime.task_runner import ignore
 from tests.conftest import Figures, Tier
 from tests.rig import asked
 from tests.runtime.permissions import places

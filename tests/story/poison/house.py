@@ -22,8 +22,10 @@ from hone.knowledge.journal import Add
 from hone.knowledge.keeper import OWNER
 from hone.knowledge.skills.folder import Create, WriteFile
 from hone.models.scripted import Scripted, call
-from hone.runtime.session import Session, ignore
-from hone.settings import Guardrails, Learning, Memory, Settings
+from hone.runtime.session import Session
+from hone.runtime.task_runner import ignore
+from hone.settings import Settings
+from hone.settings.sections import Guardrails, Learning, Memory
 from tests.story.poison.injected import ENCODINGS, PUBLIC, Injected, honest, injected, public, words
 from tests.story.poison.obedient import (
     BREWING,

@@ -10,15 +10,19 @@ from hone.core.recall import said
 from hone.core.transcript import Node
 from hone.core.trust import Trust
 from hone.core.value import replace
+from hone.core.visible import path_to_text
 from hone.features.backends.labels import TRUST
 from hone.features.backends.part import MemoryPart
 from hone.features.imports.plan import bring, survey
 from hone.features.imports.sources import SOURCES, source_files
+from hone.features.mcp.server.clients import Client
+from hone.features.mcp.server.sending import LearnArguments, SaidMessage, learn
 from hone.features.templates.part import TemplatesPart
 from hone.features.templates.seeding import TemplateOptions
 from hone.models.scripted import call
 from hone.runtime.session import Session
 from hone.settings import Settings
+from hone.settings.sections import McpClientSettings
 from tests.doubles import odd
 from tests.features import others
 from tests.story.poison.house import LENGTHY, SETTINGS, Channel, House
@@ -209,6 +213,18 @@ class Imported(Channel):
         return next(iter(found.states))
 
 
+class HandedOver(Imported):
+    """Another agent hands the conversation over through MCP, and says that the owner said all of it."""
+
+    name = "learn"
+
+    async def _bring(self, place: House, text: Injected) -> SessionId:
+        said = [SaidMessage("user", place.mind.owner.said), SaidMessage("user", text.text)]
+        client = Client("attacker", path_to_text(place.folder), McpClientSettings(mode="ask"))
+        told = await learn(place.hone, client, LearnArguments(said, conversation=f"talk {text.number}"))
+        return SessionId(told.split()[3])
+
+
 class Compacted(Channel):
     """Notes stand for the conversation that met it, and the notes repeat it."""
 
@@ -242,6 +258,8 @@ def written(folder: Path, source: str, name: str, talk: Sequence[tuple[str, str]
         case "hermes":
             path = folder / f"{name}.db"
             others.state(path, {name: {}}, others.stored(name))
+        case "opencode":
+            path = others.opencode(folder / f"{name}.db", name)
         case "openai":
             own = [{"role": role, "content": content} for role, content in talk]
             path.write_bytes(others.lines(own or others.openai()))

@@ -53,7 +53,10 @@ class Asking:
                 answer = await choice(shown(question, self._paint), {**yes, "r": BECAUSE}, Answer.NO)
                 if answer is BECAUSE:
                     answer = Answer("no", await line("  Why not? "))
-                said = f"no: {visible(answer.reason)}" if answer.reason else MEANINGS[answer.choice]
+                elif question.wanted and answer.is_yes:
+                    answer = Answer(answer.choice, await line(f"  {one_line(question.wanted, 60)}: "))
+                refuses = answer.reason and not answer.is_yes
+                said = f"no: {visible(answer.reason)}" if refuses else MEANINGS[answer.choice]
                 print(self._paint.dim(f"  → {said}"))
         return answer
 
@@ -64,7 +67,7 @@ def shown(question: Question, paint: Paint) -> Iterator[str]:
     width = max(20, shutil.get_terminal_size().columns - 2)
     for number, each in enumerate(wrap(visible(question.text), width) or [""]):
         yield f"{' ' if number else paint.bold('?')} {paint.bold(each)}"
-    yield from (f"    {line}" for line in detail)
+    yield from _detail(detail, width - 2, paint)
     if len(detail) > shutil.get_terminal_size().lines - 9:
         yield paint.red(f"  These are {len(detail):,} lines: scroll up to see them all.")
     for each in question.choices:
@@ -75,14 +78,36 @@ def shown(question: Question, paint: Paint) -> Iterator[str]:
     yield paint.dim("  [r] no, and say why")
 
 
+def _detail(lines: Sequence[str], width: int, paint: Paint) -> Iterator[str]:
+    """Yield what will be done, to the letter: a long line goes on below, two columns further in. The lines of
+    a diff are colored."""
+    is_diff = any(each.startswith("@@ ") for each in lines)
+    colors = {"+": paint.green, "-": paint.red, "@": paint.dim} if is_diff else {}
+    for each in lines:
+        color = colors.get(each[:1], str)
+        for number, row in enumerate(break_line(each, width - 2)):
+            yield f"    {'  ' if number else ''}{color(row)}"
+
+
+def break_line(line: str, width: int) -> list[str]:
+    """Break a line between words where it can be. Joined, the rows are the line again."""
+    rows = []
+    while len(line) > width:
+        at = line.rfind(" ", 1, width) + 1 or width
+        rows.append(line[:at])
+        line = line[at:]
+    return [*rows, line]
+
+
 def _always(pattern: str, paint: Paint) -> Iterator[str]:
     """Yield the rules that an answer for always would add."""
     rules = visible(pattern).split("\n")
-    if len(rules) == 1:
+    width = max(20, shutil.get_terminal_size().columns - 8)
+    if len(rules) == 1 and len(rules[0]) + 8 <= width:
         yield paint.dim(f"  [a] always: {rules[0]}")
         return
-    yield paint.dim("  [a] always, by these rules:")
-    yield from (paint.dim(f"        {rule}") for rule in rules)
+    yield paint.dim("  [a] always, by these rules:" if len(rules) > 1 else "  [a] always, by this rule:")
+    yield from (paint.dim(f"        {row}") for rule in rules for row in break_line(rule, width))
 
 
 async def ask_plan(paint: Paint) -> Mode | None:
@@ -96,6 +121,18 @@ async def ask_plan(paint: Paint) -> Mode | None:
     mode = await choice(lines, {"y": Mode.AUTO, "a": Mode.ASK}, None)
     print(paint.dim(f"  → mode {mode}" if mode else "  → keep planning"))
     return mode
+
+
+async def ask_yes(question: str, meaning: str, paint: Paint) -> bool:
+    """Ask a plain question. Anything but y is a no."""
+    lines = (
+        f"{paint.bold('?')} {paint.bold(question)}",
+        paint.dim(f"  [y] {meaning}"),
+        paint.dim("  [n] no (default)"),
+    )
+    answer = await choice(lines, {"y": True}, False)
+    print(paint.dim(f"  → {'yes' if answer else 'no'}"))
+    return answer
 
 
 async def ask_trust(folder: Path, files: Sequence[ShownFile], paint: Paint) -> bool:

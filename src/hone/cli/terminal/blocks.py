@@ -8,6 +8,7 @@ from markdown_it.token import Token
 from msgspec import Struct
 
 from hone.core.visible import visible
+from hone.markdown import grammar
 
 
 class MarkdownBlock(Struct, frozen=True):
@@ -95,13 +96,6 @@ def _starts(text: str, number: int | None) -> list[tuple[int, int | None]]:
 
 def _first_number(opening: Token) -> int | None:
     return int(opening.attrs.get("start", 1)) if opening.type == "ordered_list_open" else None
-
-
-def grammar() -> MarkdownIt:
-    """CommonMark with tables, without HTML and without references: nothing that was said goes unseen, and no
-    block depends on another."""
-    parser = MarkdownIt("commonmark", {"html": False})
-    return parser.enable(["table", "strikethrough"]).disable("reference")
 
 
 @cache

@@ -5,7 +5,7 @@ import os
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 from typing import TextIO
 
 from msgspec import Struct
@@ -13,6 +13,7 @@ from rich.color import ColorSystem
 from rich.console import Console
 from rich.text import Text
 
+from hone.cli.terminal.ahead import Listening, TypeAhead
 from hone.cli.terminal.keyboard import unechoed
 from hone.cli.terminal.view import Frame, View
 from hone.core.events import Emit
@@ -27,14 +28,18 @@ ERASE_BELOW = "\x1b[J"
 
 
 class Drawing:
-    def __init__(self, *, colour: bool, verbose: bool = False) -> None:
-        self._view = View(terminal_size, verbose=verbose)
+    """`ahead` gets what is typed meanwhile; without one, keys wait for the prompt."""
+
+    def __init__(self, *, colour: bool, verbose: bool = False, ahead: TypeAhead | None = None) -> None:
+        self._view = View(terminal_size, verbose=verbose, typed=ahead.lines if ahead else None)
         self._live = Live(sys.stdout, terminal_size, colour=colour)
         self._still = False
+        self._listening = Listening(ahead, self._draw) if ahead else None
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Emit]:
-        with unechoed(signals=True), _without_cursor():
+        reading = self._listening.reading() if self._listening else nullcontext()
+        with unechoed(signals=True), _without_cursor(), reading:
             frames = asyncio.create_task(self._frames())
             try:
                 yield self._view.show
@@ -50,9 +55,12 @@ class Drawing:
         while True:
             await asyncio.sleep(max(FRAME, SHARE * took))
             begun = time.monotonic()
-            if not self._still:
-                self._live.draw(self._view.frame())
+            self._draw()
             took = time.monotonic() - begun
+
+    def _draw(self) -> None:
+        if not self._still:
+            self._live.draw(self._view.frame())
 
     @contextmanager
     def paused(self) -> Iterator[None]:
@@ -60,7 +68,8 @@ class Drawing:
         self._live.draw(self._view.close())
         self._still = True
         try:
-            yield
+            with self._listening.paused() if self._listening else nullcontext():
+                yield
         finally:
             self._still = False
 

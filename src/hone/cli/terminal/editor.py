@@ -12,21 +12,24 @@ from prompt_toolkit import PromptSession
 from prompt_toolkit.application import get_app, run_in_terminal
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
-from prompt_toolkit.filters import Condition
+from prompt_toolkit.filters import Condition, is_searching
 from prompt_toolkit.history import History
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.styles import Style
 
 from hone.cli.render import paint_for
+from hone.cli.terminal.ahead import TypeAhead
 from hone.cli.terminal.completion import is_eager, offers
 from hone.cli.terminal.keyboard import LEAVING
-from hone.cli.terminal.screen import DRAWING, Surroundings, TurnDrawing, draw, status_line
+from hone.cli.terminal.screen import DRAWING, Status, Surroundings, TurnDrawing, draw, status_line
 from hone.core.events import Emit
 from hone.core.loading import import_object
 from hone.files.atomic import append
 
 PAINTED = {"prompt": "bold", "bottom-toolbar": "noreverse dim"}
 UNPAINTED = {"bottom-toolbar": "noreverse"}
+REWIND = "/rewind"
+"""What Esc Esc stands for."""
 REACH = 256 * 1024
 """Bytes that are read back, from the end."""
 
@@ -36,6 +39,7 @@ class DrawnScreen:
         self._surroundings = surroundings
         self._drawing: TurnDrawing | None = None
         self._warm = False
+        self._shown: tuple[Status, int, str] | None = None
         self._session: PromptSession[str] = PromptSession(
             [("class:prompt", "> ")],
             multiline=True,
@@ -43,6 +47,8 @@ class DrawnScreen:
             history=KeptHistory(surroundings.home / "history", surroundings.complain),
             completer=Offering(surroundings),
             complete_in_thread=True,
+            enable_open_in_editor=True,
+            tempfile_suffix=".md",
             complete_while_typing=Condition(_is_eager),
             prompt_continuation="  ",
             bottom_toolbar=self._toolbar,
@@ -50,9 +56,9 @@ class DrawnScreen:
         )
         self._session.app.after_render += self._rendered
 
-    async def read(self) -> str:
+    async def read(self, draft: str = "") -> str:
         """Raises EOFError when Ctrl-D is pressed on an empty line."""
-        return await self._session.prompt_async(handle_sigint=False)
+        return await self._session.prompt_async(handle_sigint=False, default=draft)
 
     def tell(self, text: str) -> bool:
         """Above the prompt, if it waits: then it is drawn again below, with what was typed so far."""
@@ -61,8 +67,8 @@ class DrawnScreen:
         return self._session.app.is_running
 
     @asynccontextmanager
-    async def working(self, *, verbose: bool = False) -> AsyncIterator[Emit]:
-        self._drawing = draw(verbose=verbose)
+    async def working(self, *, verbose: bool = False, ahead: TypeAhead | None = None) -> AsyncIterator[Emit]:
+        self._drawing = draw(verbose=verbose, ahead=ahead)
         try:
             async with self._drawing.running() as emit:
                 yield emit
@@ -79,14 +85,21 @@ class DrawnScreen:
             asyncio.get_running_loop().run_in_executor(None, import_object, DRAWING)
 
     def _toolbar(self) -> str:
-        return status_line(self._surroundings.status(), get_app().output.get_size().columns)
+        """The same for as long as nothing changes: it is asked for with each key."""
+        status, width = self._surroundings.status(), get_app().output.get_size().columns
+        if self._shown is None or self._shown[0] is not status or self._shown[1] != width:
+            self._shown = status, width, status_line(status, width)
+        return self._shown[2]
 
 
 def bindings() -> KeyBindings:
     keys = KeyBindings()
-    keys.add("enter")(_send)
-    keys.add("escape", "enter")(_break_line)
-    keys.add("c-c")(_drop)
+    typing = ~is_searching
+    keys.add("enter", filter=typing)(_send)
+    keys.add("escape", "enter", filter=typing)(_break_line)
+    keys.add("c-c", filter=typing)(_drop)
+    keys.add("c-g", filter=typing)(_edit)
+    keys.add("escape", "escape", filter=typing)(_go_back)
     return keys
 
 
@@ -105,6 +118,19 @@ def _send(event: KeyPressEvent) -> None:
 
 def _break_line(event: KeyPressEvent) -> None:
     event.current_buffer.newline(copy_margin=False)
+
+
+def _edit(event: KeyPressEvent) -> None:
+    """Open the message in $VISUAL or $EDITOR; Ctrl-X Ctrl-E does so by itself."""
+    event.current_buffer.open_in_editor()
+
+
+def _go_back(event: KeyPressEvent) -> None:
+    """At an empty prompt, offer earlier messages to go back to; otherwise drop what was typed."""
+    if event.current_buffer.text:
+        event.current_buffer.reset()
+    else:
+        event.app.exit(result=REWIND)
 
 
 def _drop(event: KeyPressEvent) -> None:

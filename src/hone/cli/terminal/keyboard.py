@@ -7,8 +7,13 @@ import termios
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
+from hone.core.regex import regex
+
 CTRL_C = "\x03"
 LEAVING = "Ctrl-D or /quit leaves."
+PASTE, PASTED = "\x1b[200~", "\x1b[201~"
+"""What a terminal sends before and after a text that was pasted."""
+_KEY = regex(r"\x1b\[200~[\s\S]*?\x1b\[201~|\x1b\[[0-?]*[ -/]*[@-~]|\x1bO[ -~]|\x1b[^\x1b\[O]|[^\x1b]")
 
 
 @contextmanager
@@ -61,6 +66,28 @@ async def line(prompt: str) -> str:
         print()
         return ""
     return typed.partition("\n")[0].strip()
+
+
+def split_keys(typed: str) -> tuple[list[str], str]:
+    """Return the keys in what a terminal sent, each as it was sent, and the rest, which is the beginning of a
+    key, or Esc alone if nothing follows. A text that was pasted is one key."""
+    keys: list[str] = []
+    at = 0
+    while at < len(typed):
+        found = None if _is_open_paste(typed, at) else _KEY.match(typed, at)
+        if found is None:
+            if "\x1b" not in typed[at + 1 :] or _is_open_paste(typed, at):
+                break
+            keys.append(typed[at])  # Esc, and another key that begins with it
+            at += 1
+            continue
+        keys.append(found.group())
+        at = found.end()
+    return keys, typed[at:]
+
+
+def _is_open_paste(typed: str, at: int) -> bool:
+    return typed.startswith(PASTE, at) and PASTED not in typed[at:]
 
 
 def forget_typed() -> None:

@@ -4,8 +4,6 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 
 from markdown_it.tree import SyntaxTreeNode
-from pygments.lexer import Lexer
-from pygments.lexers import get_lexer_by_name
 from pygments.token import Comment, Generic, Keyword, Name, Number, Operator, String, Token, _TokenType
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -13,8 +11,9 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
-from hone.cli.terminal.blocks import MarkdownBlock, grammar
+from hone.cli.terminal.blocks import MarkdownBlock
 from hone.core.visible import visible
+from hone.markdown import color, grammar
 
 NARROWEST = 10
 PROSE = 100
@@ -24,18 +23,6 @@ PLAIN = Style()
 DIM, BOLD, CODE = Style(dim=True), Style(bold=True), Style(color="cyan")
 TITLE = Style(bold=True, underline=True)
 EMPHASES = {"strong": BOLD, "em": Style(italic=True), "s": Style(strike=True)}
-
-LANGUAGES = frozenset(
-    [
-        *("bash", "c", "c++", "cpp", "cs", "csharp", "css", "diff", "docker", "dockerfile", "go", "haskell"),
-        *("html", "ini", "java", "javascript", "js", "json", "jsx", "kotlin", "lua", "make", "makefile"),
-        *("markdown", "md", "php", "py", "python", "rb", "rs", "ruby", "rust", "scala", "sh", "shell", "sql"),
-        *("swift", "toml", "ts", "tsx", "typescript", "xml", "yaml", "yml", "zsh"),
-    ]
-)
-"""What a fence may ask for. A name from a model chooses among these; it looks nothing up."""
-LONGEST = 100_000
-"""Code of more letters stays plain."""
 
 STYLES: dict[_TokenType, Style] = {
     Token: Style(),
@@ -190,21 +177,13 @@ def _console() -> Console:
 
 
 def coloured(code: str, language: str) -> list[Text]:
-    """Code in the terminal's own palette: the lines of the same text, whatever the lexer makes of it."""
-    plain = code.split("\n")
-    if language not in LANGUAGES or len(code) > LONGEST:
-        return [Text(line) for line in plain]
+    """Code in the terminal's own palette, line by line."""
     lines = [Text()]
-    for kind, piece in _lexer(language).get_tokens(code):
+    for kind, piece in color(code, language):
         first, *more = piece.split("\n")
         lines[-1].append(first, _style(kind))
         lines += [Text.assemble((line, _style(kind))) for line in more]
-    return lines if [line.plain for line in lines] == plain else [Text(line) for line in plain]
-
-
-@cache
-def _lexer(language: str) -> Lexer:
-    return get_lexer_by_name(language, stripnl=False, ensurenl=False)
+    return lines
 
 
 @cache

@@ -3,12 +3,16 @@
 import asyncio
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, nullcontext
+from functools import partial
 
 from hone.cli.context import Interrupts
+from hone.cli.output import columns, fit_lines
 from hone.cli.render import Renderer, paint_for
+from hone.cli.terminal.ahead import Listening, TypeAhead
 from hone.cli.terminal.keyboard import LEAVING, pressed
 from hone.core.events import Emit, Event
+from hone.core.visible import visible
 
 PROMPT, MORE = "> ", ". "
 
@@ -21,12 +25,15 @@ class PlainScreen:
         paint = paint_for(sys.stdout)
         self._mark = mark
         self._interrupts = interrupts
-        self._renderer = Renderer(paint)
+        self._renderer = Renderer(paint, fit_lines)
         self._typed = ""
         self._held: list[Event] | None = None
+        self._listening: Listening | None = None
 
-    async def read(self) -> str:
-        """Ctrl-C drops what was typed so far."""
+    async def read(self, draft: str = "") -> str:
+        """Ctrl-C drops what was typed so far. The terminal cannot be given a draft: it is shown."""
+        if draft:
+            print(f"Your message was: {visible(draft)}")
         while True:
             reading = asyncio.ensure_future(self._message())
             with self._interrupts.heed(reading.cancel):
@@ -56,8 +63,18 @@ class PlainScreen:
         return line
 
     @asynccontextmanager
-    async def working(self, *, verbose: bool = False) -> AsyncIterator[Emit]:
-        yield self._show
+    async def working(self, *, verbose: bool = False, ahead: TypeAhead | None = None) -> AsyncIterator[Emit]:
+        """A line that is entered meanwhile is heard at once, and that is said. The terminal itself shows what
+        is typed."""
+        if ahead is None:
+            yield self._show
+            return
+        self._listening = Listening(ahead, partial(_acknowledge, ahead))
+        try:
+            with self._listening.reading():
+                yield self._show
+        finally:
+            self._listening = None
 
     def _show(self, event: Event) -> None:
         if self._held is not None:
@@ -76,8 +93,15 @@ class PlainScreen:
         print(self._renderer.pause(), end="")
         self._held = []
         try:
-            yield
+            with self._listening.paused() if self._listening else nullcontext():
+                yield
         finally:
             held, self._held = self._held, None
             for event in held:
                 self._show(event)
+
+
+def _acknowledge(ahead: TypeAhead) -> None:
+    *_, last = ahead.lines(columns()) or [""]
+    if last.startswith("↳"):
+        print(last, flush=True)

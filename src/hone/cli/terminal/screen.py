@@ -11,7 +11,8 @@ from typing import Protocol
 from msgspec import Struct
 
 from hone.cli.context import Interrupts
-from hone.cli.render import paint_for, price, share
+from hone.cli.render import paint_for, price
+from hone.cli.terminal.ahead import TypeAhead
 from hone.cli.terminal.plain import PlainScreen
 from hone.core.events import Emit
 from hone.core.loading import import_object
@@ -21,17 +22,22 @@ from hone.core.visible import one_line
 
 EDITOR, DRAWING = "hone.cli.terminal.editor:DrawnScreen", "hone.cli.terminal.drawing:Drawing"
 """Loaded where a terminal can draw: the former with the first prompt, the latter while something is typed."""
+SHORT = 12
+"""Letters of a folder's name that are shown where there is little room."""
 LONGEST = 100
 """Letters of a model or folder that are shown, however wide the terminal."""
 
 
 class Screen(Protocol):
-    async def read(self) -> str:
-        """The next message. Raises EOFError when there will be none."""
+    async def read(self, draft: str = "") -> str:
+        """Return the next message, which begins as a draft. Raises EOFError when there will be none."""
         ...
 
-    def working(self, *, verbose: bool = False) -> AbstractAsyncContextManager[Emit]:
-        """Shows what happens until it is left. Whatever else is printed waits for that."""
+    def working(
+        self, *, verbose: bool = False, ahead: TypeAhead | None = None
+    ) -> AbstractAsyncContextManager[Emit]:
+        """Show what happens until it is left. Whatever else is printed waits for that. `ahead` gets what is
+        typed meanwhile, where keys can be read."""
         ...
 
     def pause(self) -> AbstractContextManager[None]:
@@ -50,13 +56,15 @@ class TurnDrawing(Protocol):
 
 
 class Status(Struct, frozen=True):
-    """`spent` has an entry for each model call of the session; `look` is when it is looked back over."""
+    """`spent` has an entry for each model call of the session, `look` is when it is looked back over and
+    `filled` the share of the context window that is taken, if it is known."""
 
     model: str
     folder: str
     spent: Sequence[Usage] = ()
     mode: Mode = Mode.AUTO
     look: datetime | None = None
+    filled: float | None = None
 
     @property
     def marked_mode(self) -> str:
@@ -86,8 +94,9 @@ def working(interrupts: Interrupts) -> AbstractAsyncContextManager[Emit]:
     return draw().running() if can_draw() else PlainScreen(interrupts).working()
 
 
-def draw(*, verbose: bool = False) -> TurnDrawing:
-    drawing: TurnDrawing = import_object(DRAWING)(colour=paint_for(sys.stdout).colour, verbose=verbose)
+def draw(*, verbose: bool = False, ahead: TypeAhead | None = None) -> TurnDrawing:
+    colour = paint_for(sys.stdout).colour
+    drawing: TurnDrawing = import_object(DRAWING)(colour=colour, verbose=verbose, ahead=ahead)
     return drawing
 
 
@@ -100,27 +109,30 @@ def can_draw(environ: Mapping[str, str] = os.environ) -> bool:
 
 
 def status_line(status: Status, width: int) -> str:
-    """As much of it as fits: the folder is the first to go, then when it looks back; the mode is the last."""
-    model, figures = one_line(status.model, LONGEST), _figures(status.spent)
-    later = [*figures, *_look(status.look)]
-    first = [each for each in (status.marked_mode, model) if each]
-    folder = place(status.folder)
-    for rest in ([*later, folder], [*later, folder.rpartition("/")[2]], later, figures, figures[1:]):
-        line = " · ".join((*first, *rest))
+    """As much as fits: the folder is shortened first, then parts go from the right. The mode stays longest,
+    unless it is the usual one."""
+    model, mode, folder = one_line(status.model, LONGEST), f"{status.mode} mode", place(status.folder)
+    rest = [*_figures(status), *_look(status.look)]
+    name = folder.rpartition("/")[2] or folder
+    short = one_line(name, SHORT)
+    shown = [rest[:count] for count in range(len(rest), -1, -1)]
+    candidates = [(model, where, mode, *parts) for parts in shown for where in (folder, name, short)]
+    candidates += [(model, mode)] if status.marked_mode else [(model, short), (model,)]
+    for parts in candidates:
+        line = " · ".join(parts)
         if len(line) <= width:
             return line
-    return one_line(" · ".join(first), max(width, 1))
+    return one_line(" · ".join(filter(None, (status.marked_mode, model))), max(width, 1))
 
 
-def _figures(spent: Sequence[Usage]) -> list[str]:
-    if not spent:
-        return []
-    last = spent[-1]
-    return [f"{last.input:,} tokens ({share(last)} cached)", price(total(spent).cost)]
+def _figures(status: Status) -> list[str]:
+    """How full the context window is, and what was spent."""
+    filled = [] if status.filled is None else [f"{100 * status.filled:.0f}% of context"]
+    return [*filled, price(total(status.spent).cost)] if status.spent else []
 
 
 def _look(at: datetime | None) -> list[str]:
-    return [f"looks back at {at.astimezone():%H:%M}"] if at else []
+    return [f"review at {at.astimezone():%H:%M}"] if at else []
 
 
 def place(folder: str) -> str:

@@ -16,7 +16,7 @@ from rich.text import Text
 from hone.cli.render import account, again, describe
 from hone.cli.terminal.blocks import Blocks, MarkdownBlock
 from hone.cli.terminal.markdown import DIM, lines, set_text
-from hone.core.events import CallEnded, CallStarted, Event, Notice, Spent, TurnEnded
+from hone.core.events import CallEnded, CallStarted, Event, Notice, Spent, Steered, TurnEnded
 from hone.core.messages import ToolCall
 from hone.core.model import Restart, TextPiece, ThinkingPiece
 from hone.core.tool import Outcome
@@ -62,7 +62,8 @@ class CallRow:
 
 
 class View:
-    """One turn. `show` what happens, `frame` as often as the screen likes, `close` for what is left."""
+    """One turn. `show` what happens, `frame` as often as the screen likes, `close` for what is left. `typed`
+    returns the lines that are typed meanwhile, for a width, if any can be typed."""
 
     def __init__(
         self,
@@ -70,8 +71,10 @@ class View:
         *,
         verbose: bool = False,
         now: Callable[[], float] = time.monotonic,
+        typed: Callable[[int], Sequence[str]] | None = None,
     ) -> None:
         self._size = size
+        self._typed = typed
         self._verbose = verbose
         self._now = now
         self._answer = AnswerLines()
@@ -106,6 +109,9 @@ class View:
                 self._do("waiting")
             case Notice(text):
                 self._note(Text(visible(text), DIM))
+            case Steered(text):
+                self._finish()
+                self._put(set_text(Text(f"> {text}"), self._size().columns), RowKind.QUESTION)
             case Spent():
                 self._finish()
                 self._do("waiting")
@@ -114,7 +120,7 @@ class View:
 
     def frame(self) -> Frame:
         width, height = self._size()
-        working = self._working()
+        working = [*self._working(), *map(Text, self._typed(width - 1) if self._typed else ())]
         room = max(1, height - len(working) - 3)
         self._put(self._answer.take(width, room), RowKind.ANSWER)
         said = self._answer.open(width)[-room:]
@@ -141,7 +147,8 @@ class View:
         now = self._now()
         sign = SPINNER[int(now * len(SPINNER)) % len(SPINNER)]
         if not self._calls:
-            return [Text(f"{sign} {self._doing} {elapsed(now - self._since)} · Ctrl-C stops", DIM)]
+            stops = "Ctrl-C stops" if self._typed is None else "Esc stops"
+            return [Text(f"{sign} {self._doing} {elapsed(now - self._since)} · {stops}", DIM)]
         lines = [call.line(sign, now) for call in self._calls.values()]
         more = len(lines) - ABREAST
         return lines if more <= 0 else [*lines[:ABREAST], Text(f"  … {more} more", DIM)]
@@ -192,7 +199,8 @@ def result(call: ToolCall, outcome: Outcome, seconds: float, width: int, *, whol
     said = visible(outcome.text).strip()
     short = "\n" not in said and len(said) <= SHORT
     beside = f" · {said.removesuffix('.')}" if said and short else ""
-    yield Text.assemble(mark, describe(call), (f"{beside} · {elapsed(seconds)}", DIM))
+    heading = Text.assemble(mark, describe(call), (f"{beside} · {elapsed(seconds)}", DIM))
+    yield from set_text(heading, width)
     if not short:
         lines = visible(outcome.text).strip("\n").split("\n")
         yield from _whole(lines) if whole else _folded(lines, width)
@@ -211,7 +219,7 @@ def _folded(lines: Sequence[str], width: int) -> Iterator[Text]:
     kept = len(told) if len(told) <= FIRST + SPARE else FIRST
     yield from (fit(line, width) for line in told[:kept])
     if kept < len(told):
-        yield Text(f"  … {len(told) - kept:,} more lines", DIM)
+        yield Text(f"  … {len(told) - kept:,} more lines · /output shows them", DIM)
 
 
 def fit(line: Text, width: int) -> Text:

@@ -26,6 +26,8 @@ _PASSWORD = regex(
     r"(?:password|passwd|passphrase|passcode|pwd|passwort|kennwort|wachtwoord|senha|(?:^|[^A-Za-z]|db)pass)$",
     re.IGNORECASE,
 )
+_FOLDER = regex(r"(?:^|\W)(?:OLD)?PWD$")
+"""The shell's variables for its folder."""
 _PLACEHOLDER = regex(
     r"(?:my|new|old|the|some|test)?[_-]?(?:pass(?:word|wd|phrase|code)?|pwd|pw|token|secret|key|value|val|arg|str"
     r"|string|text|user|username|input|data|tmp|var|param|field|foo|bar|baz|name|type)[_-]?\d*",
@@ -107,7 +109,7 @@ def assigned(match: re.Match[str], value: str) -> bool:
     name = match.string[max(0, match.pos - 20) : match.pos]
     after = match.string[match.end() : match.end() + 1]
     bare = match["bare"] is not None
-    if _HARMLESS.search(match["suffix"]):
+    if _HARMLESS.search(match["suffix"]) or (value.startswith("/") and _FOLDER.search(name)):
         return False
     ends = _ends_line(name, after) if bare else after != " "
     if ends and not match["suffix"] and _PASSWORD.search(name) and chosen(match, value):

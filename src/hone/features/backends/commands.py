@@ -1,7 +1,6 @@
 """`hone backends`: list memory backends, check whether they respond, and compare them."""
 
 import asyncio
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,8 +12,9 @@ from hone.cli.context import with_home
 from hone.cli.options import Options
 from hone.cli.output import echo, echo_json, moment
 from hone.core.backend import Backend, Deleted, MemoryItem
-from hone.core.errors import BackendError, Missing, Refused
+from hone.core.errors import Missing, Refused
 from hone.core.visible import visible
+from hone.features.backends.durability import PROBE, READY, survives
 from hone.features.backends.evaluate import Measured, advice, data, recommend, table
 from hone.features.backends.evaluate import svg as drawn
 from hone.features.backends.evaluation import describe
@@ -24,25 +24,20 @@ from hone.features.backends.mirror import FOLDER
 from hone.features.backends.part import MemoryPart
 from hone.knowledge.keeper import OWNER
 
-PROBE = "hone-evaluation"
-READY = "stored"
-PATIENCE = 30.0
-"""Seconds for a process that is to be killed to store something first."""
 
-
-@click.group(short_help="Memory by key: what keeps it, and how well.")
+@click.group(short_help="Show, read and measure backends that store memories by key.")
 def backends() -> None:
-    """Memory by key, across conversations: nowhere, in a file, in PostgreSQL or with Honcho.
+    """Manage memory by key across conversations: off, in a file, in PostgreSQL or with Honcho.
 
     hone.toml says which one, as backend under [memory], or HONE_MEMORY_BACKEND.
     """
 
 
-@backends.command(name="list", short_help="List the backends there are.")
+@backends.command(name="list", short_help="List the backends.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
 @click.pass_obj
 def list_(options: Options, as_json: bool) -> None:
-    """List the backends there are, whether each can be used, and which one is."""
+    """List the backends, whether each can be used, and which one is in use."""
 
     async def act(hone: Hone) -> list[dict[str, object]]:
         backing = hone.part(MemoryPart).backing
@@ -70,11 +65,11 @@ def list_(options: Options, as_json: bool) -> None:
         click.echo(visible(f"{mark} {row['name']:<10}{row['why_not'] or row['location']}"))
 
 
-@backends.command(short_help="Tell which backend is used, why, and what waits.")
+@backends.command(short_help="Show which backend is used, why, and what waits.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
 @click.pass_obj
 def info(options: Options, as_json: bool) -> None:
-    """Tell which backend is used and why, whether it answers, and how many copies wait for it."""
+    """Show which backend is used and why, whether it answers, and how many copies wait for it."""
 
     async def act(hone: Hone) -> tuple[list[str], dict[str, object]]:
         lines = await describe(hone)
@@ -119,7 +114,7 @@ def show(options: Options, key: str) -> None:
     async def act(hone: Hone) -> MemoryItem:
         found = await (await _used(hone)).retrieve(hone.part(MemoryPart).backing.user_id, key)
         if found is None:
-            raise Missing(f"There is nothing under {key!r}. What there is: hone backends keys")
+            raise Missing(f"There is nothing under {key!r}. To list the keys: hone backends keys")
         return found
 
     memory = with_home(options, act)
@@ -128,11 +123,11 @@ def show(options: Options, key: str) -> None:
     click.echo("\n".join(["", *(f"{name}: {value}" for name, value in facts.items())]))
 
 
-@backends.command(short_help="Take away what is stored under a key.")
+@backends.command(short_help="Remove what is stored under a key.")
 @click.argument("key")
 @click.pass_obj
 def rm(options: Options, key: str) -> None:
-    """Take away what is stored under KEY."""
+    """Remove what is stored under KEY."""
 
     async def act(hone: Hone) -> str:
         part, backend = hone.part(MemoryPart), await _used(hone)
@@ -145,14 +140,14 @@ def rm(options: Options, key: str) -> None:
 
     said = with_home(options, act)
     if not said:
-        raise Missing(f"There is nothing under {key!r}. What there is: hone backends keys")
+        raise Missing(f"There is nothing under {key!r}. To list the keys: hone backends keys")
     click.echo(visible(said))
 
 
 async def _used(hone: Hone) -> Backend:
     backend = await hone.part(MemoryPart).used()
     if backend is None:
-        raise Refused("Nothing is kept by key. Set backend under [memory] in hone.toml first.")
+        raise Refused("No backend is in use. Set backend under [memory] in hone.toml first.")
     return backend
 
 
@@ -163,10 +158,10 @@ async def _used(hone: Hone) -> Backend:
 @click.pass_obj
 def evaluate(options: Options, names: tuple[str, ...], as_json: bool, svg: Path | None) -> None:
     """Measure the backends NAMES, or all of them, by using each: round trips, time, a set of questions, and
-    the kill of a process that has just stored something. What is stored for that is taken away again."""
+    the kill of a process that has just stored something. Everything stored for that is removed again."""
 
     async def act(hone: Hone) -> list[Measured]:
-        return await measure(hone, names, lambda name: _survives(hone, options, name))
+        return await measure(hone, names, lambda name: survives(hone, name))
 
     found = with_home(options, act)
     if svg:
@@ -198,33 +193,3 @@ def probe(options: Options, name: str, key: str) -> None:
         await asyncio.Event().wait()
 
     with_home(options, act)
-
-
-async def _survives(hone: Hone, options: Options, name: str) -> bool | None:
-    """Whether a memory is there whose writer was killed as soon as it had said so; None if it never did."""
-    backend, key = hone.part(MemoryPart).backing.make(name), f"kill-{os.urandom(4).hex()}"
-    home = ["--home", str(options.home)] if options.home else []
-    child = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "hone", *home, "backends", "probe", name, key),
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL,
-        stdin=asyncio.subprocess.DEVNULL,
-    )
-    try:
-        assert child.stdout is not None
-        async with asyncio.timeout(PATIENCE):
-            said = (await child.stdout.readline()).decode().strip()
-    except TimeoutError:
-        said = ""
-    finally:
-        if child.returncode is None:
-            child.kill()
-        await child.wait()
-    if said != READY:
-        return None
-    try:
-        kept = await backend.retrieve(PROBE, key)
-        await backend.delete(PROBE, key)
-    except BackendError:
-        return False
-    return kept is not None

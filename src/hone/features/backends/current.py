@@ -18,7 +18,7 @@ from hone.core.messages import digest
 from hone.core.regex import regex
 from hone.core.secrets import mask_password, passwords
 from hone.features.backends.guarded import GuardedBackend
-from hone.settings import Memory
+from hone.settings.sections import Memory
 
 NULL, SQLITE, POSTGRES, HONCHO = "null", "sqlite", "postgres", "honcho"
 NAMES = (NULL, SQLITE, POSTGRES, HONCHO)

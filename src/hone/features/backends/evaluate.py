@@ -165,7 +165,7 @@ def _cells(told: Mapping[str, Any]) -> Iterator[str]:
     for name in TIMED:
         times = told["milliseconds"].get(name)
         yield f"{times['p50']:.1f}/{times['p95']:.1f}" if times else ""
-    yield "" if told["recall"] is None else f"{100 * told['recall']:.0f} %"
+    yield "" if told["recall"] is None else f"{100 * told['recall']:.0f}%"
     yield {True: "kept", False: "lost", None: ""}[told["survives_kill"]]
     yield "/".join(f"{told['calls'][name]:.1f}" for name in TIMED if name in told["calls"])
     yield "yes" if told["needs_key"] else "no"

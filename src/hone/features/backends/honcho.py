@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping, Sequenc
 from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime
 from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -188,12 +189,14 @@ class HonchoBackend:
             raise _explained(error) from error
 
     def _made(self) -> "Honcho":
+        if (
+            self.is_cloud and not self._key and find_spec("honcho") and is_installed()
+        ):  # told without loading the SDK
+            raise BackendError("Honcho in the cloud needs a key: set HONCHO_API_KEY.")
         try:
             from honcho import Honcho
         except ImportError as error:
             raise BackendError("Honcho needs an extra: pip install 'hone-agent[honcho]'") from error
-        if self.is_cloud and not self._key:
-            raise BackendError("Honcho in the cloud needs a key: set HONCHO_API_KEY.")
         if self._client is None:
             # Its own tries would hold up whoever waits; what must get there is tried again from the outbox.
             self._client = Honcho(

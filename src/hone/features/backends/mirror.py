@@ -46,7 +46,7 @@ class Mirror(Struct, frozen=True):
 
     async def deliver(self) -> int:
         """Tells of all that waits, oldest first; how many changes that were. What the backend will never take
-        is put aside. Raises BackendError at the first that it does not take now, which goes on waiting."""
+        is put aside. Raises BackendError at the first that it does not take now, which still waits."""
         done = 0
         while letters := await self.outbox.letters():
             for letter in letters:

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
+from importlib.util import find_spec
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -209,6 +210,8 @@ class PostgresBackend:
     @asynccontextmanager
     async def _connection(self) -> "AsyncIterator[AsyncConnection[Any]]":
         """The connection, for one at a time; what the server raises becomes ours."""
+        if not self._url and find_spec("psycopg"):  # told without loading the driver
+            raise BackendError("Say which database: memory.url in hone.toml, or HONE_MEMORY_URL.")
         try:
             import psycopg
         except ImportError as error:
@@ -226,8 +229,6 @@ class PostgresBackend:
     async def _connect(self) -> "AsyncConnection[Any]":
         import psycopg
 
-        if not self._url:
-            raise BackendError("Say which database: memory.url in hone.toml, or HONE_MEMORY_URL.")
         options = f"-c statement_timeout={PATIENCE * 1000}"
         made = await psycopg.AsyncConnection.connect(
             self._url, autocommit=True, connect_timeout=PATIENCE, options=options, application_name="hone"

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 
@@ -25,8 +26,8 @@ WIDEST = 60
 
 @click.command(short_help="Copy everything Hone keeps into one FILE.")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--force", is_flag=True, help="Replace FILE if it is there.")
-@click.option("--verify", is_flag=True, help="Write nothing; check a backup that is there.")
+@click.option("--force", is_flag=True, help="Replace FILE if it exists.")
+@click.option("--verify", is_flag=True, help="Write nothing; check an existing backup.")
 @click.pass_obj
 def backup(options: Options, file: Path, *, force: bool, verify: bool) -> None:
     """Copy conversations, journal, skills, settings and everything else in Hone's home into one FILE.
@@ -41,6 +42,8 @@ def backup(options: Options, file: Path, *, force: bool, verify: bool) -> None:
         click.echo(f"{_name(file)} is sound: {_contents(manifest, size)}.")
         return
     home = options.home or home_folder()
+    with suppress(SettingsError):  # told by what follows
+        Hone(home=home).require_file("hone backup")
     holdings = find_holdings(options)
     with ProgressLine() as progress:
         written = write_backup(home, holdings, file, datetime.now().astimezone(), progress.show, force=force)
@@ -48,18 +51,20 @@ def backup(options: Options, file: Path, *, force: bool, verify: bool) -> None:
     _tell_left_out(written.manifest)
 
 
-@click.command(short_help="Make a home of a FILE that hone backup wrote.")
+@click.command(short_help="Restore a home from a FILE that hone backup wrote.")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--replace", is_flag=True, help="Replace a home that is there; it is kept under another name.")
+@click.option("--replace", is_flag=True, help="Replace an existing home; it is kept under another name.")
 @click.option("--with-rules", is_flag=True, help="Restore trust, allow rules, plugins and hooks, too.")
 @click.pass_obj
 def restore(options: Options, file: Path, *, replace: bool, with_rules: bool) -> None:
-    """Make a home of a FILE that `hone backup` wrote, on this machine or on another one.
+    """Restore a home from a FILE that `hone backup` wrote, on this machine or another one.
 
-    The whole file is checked first. What decides what may run without a question stays out unless you say
-    --with-rules. Keys are in no backup; a home that is replaced passes its own on.
+    The whole file is checked first. Settings that decide what may run without asking are left out, unless you
+    add --with-rules. No backup has keys; a home that is replaced passes its own on.
     """
     home = options.home or home_folder()
+    with suppress(SettingsError):  # a home with such settings can be replaced
+        Hone(home=home).require_file("hone restore")
     with ProgressLine() as progress:
         restored = restore_backup(
             file.expanduser(),
@@ -102,7 +107,7 @@ class ProgressLine:
         self._write("")
 
     def show(self, what: str, done: int, total: int) -> None:
-        part = f" {100 * done // total} %" if total else ""
+        part = f" {100 * done // total}%" if total else ""
         self._write(one_line(f"{what} …{part}", WIDEST))
 
     def _write(self, line: str) -> None:
@@ -118,7 +123,7 @@ def _tell_restored(home: Path, restored: RestoredHome) -> None:
         f"{number_of(restored.files, 'file')}, {_size(manifest.size)}."
     )
     if restored.kept:
-        click.echo(f"The home that was there is kept as {_name(restored.kept)}.")
+        click.echo(f"The old home is kept as {_name(restored.kept)}.")
     for note in restored.notes:
         click.echo(visible(note))
     _tell_left_out(manifest)

@@ -45,5 +45,5 @@ async def _publish(stage: Path) -> None:
     """Write the files of journal and skills anew from the ledger, which no longer has what was erased."""
     async with Hone(home=stage, settings=Settings(), learning="off") as hone, hone.keeper.lock():
         for target in await hone.ledger.held_below(""):
-            if not places.is_item(target):
+            if not places.is_outside(target):
                 await hone.keeper.sync(target)

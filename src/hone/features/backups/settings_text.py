@@ -82,7 +82,7 @@ def remove_rules(text: str) -> tuple[str, list[str]]:
     after = "".join(kept)
     if any(decides_what_runs(key, value) for key, value in leaves((), tomllib.loads(after))):
         raise ValueError("a rule would be left")
-    return after, names
+    return after, list(dict.fromkeys(names))
 
 
 def split_statements(text: str) -> list[SettingsStatement]:
@@ -99,7 +99,10 @@ def split_statements(text: str) -> list[SettingsStatement]:
             found.append(SettingsStatement(lines[at]))
         elif line.startswith("["):
             table = _read_header(line)
-            found.append(SettingsStatement(lines[at]))
+            entry: tuple[tuple[Key, Any], ...] = ()
+            if line.startswith("[["):  # an entry of a list, even without values
+                entry = ((table, []),)
+            found.append(SettingsStatement(lines[at], entry))
         else:
             values, end = _read_value(lines, at)
             found.append(SettingsStatement("".join(lines[at:end]), tuple(leaves(table, values))))

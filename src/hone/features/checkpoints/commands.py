@@ -32,7 +32,7 @@ Examples:
   hone rewind                              list the turns of the last session here, and ask
   hone rewind --to 3                       restore the files as they were before turn 3
   hone rewind --to 3 --with-conversation   and begin a new session with what was said before it
-  hone rewind --redo                       take the last rewind back
+  hone rewind --redo                       undo the last rewind
 """
 
 
@@ -58,10 +58,10 @@ class FoundSession(msgspec.Struct, frozen=True):
     turns: list[TurnChanges]
 
 
-@click.command(epilog=EPILOG, short_help="Take back what tools did to your files.")
+@click.command(epilog=EPILOG, short_help="Undo what tools did to your files.")
 @click.argument("session", required=False, default="")
-@click.option("--to", "turn", type=click.IntRange(1), help="Take back this turn and all later ones.")
-@click.option("--list", "only_list", is_flag=True, help="Only list the turns with the files they changed.")
+@click.option("--to", "turn", type=click.IntRange(1), help="Undo this turn and all later ones.")
+@click.option("--list", "only_list", is_flag=True, help="Only list the turns and the files they changed.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
 @click.option(
     "--with-conversation/--files-only",
@@ -69,15 +69,15 @@ class FoundSession(msgspec.Struct, frozen=True):
     default=False,
     help="Go back in the conversation, too, or in the files alone (default).",
 )
-@click.option("--redo", is_flag=True, help="Take the last rewind back.")
+@click.option("--redo", is_flag=True, help="Undo the last rewind.")
 @click.option("--forget", is_flag=True, help="Delete the old versions of files that are kept for SESSION.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @click.pass_obj
 def rewind(options: Options, /, **given: object) -> int:
-    """Take back what tools and commands did to files, turn by turn.
+    """Undo what tools and commands did to files, turn by turn.
 
-    A file that you changed since is left alone, and a rewind can be taken back. Without SESSION, it is the
+    A file that you have changed since is left alone, and a rewind can be undone. Without SESSION, it uses the
     last one that changed files in this folder.
     """
     request = msgspec.convert(given, RewindRequest)
@@ -142,7 +142,7 @@ def _act(options: Options, found: FoundSession, request: RewindRequest) -> int:
     if not request.as_json and not request.yes:
         echo(plan_lines(plan, found.folder))
     question = f"Change {number_of(len(files_of(plan.acting)), 'file')}?"
-    alone = f"{question} Nobody can be asked here: say --yes, or --dry-run to look first."
+    alone = f"{question} Hone cannot ask here. Add --yes, or --dry-run to look first."
     if not confirm(question, alone, yes=request.yes):
         click.echo("Nothing was changed.")
         return FAILED
@@ -177,18 +177,18 @@ def _lines(plan: RewindPlan, found: FoundSession, *, done: bool, branched: str |
     elif done:
         yield count_line(plan)
         if not plan.redoes:
-            yield f"Take that back: hone rewind {found.id} --redo"
+            yield f"Undo that with: hone rewind {found.id} --redo"
     if branched:
         yield f"The conversation before turn {plan.turn} is session {branched}: hone --resume {branched}"
     elif branched is not None:
-        yield "Nothing was said before that turn. Start anew: hone"
+        yield "Nothing was said before that turn. Start a new conversation: hone"
 
 
 def _forget(options: Options, request: RewindRequest) -> int:
     if not request.session:
         raise click.UsageError("Say whose: hone rewind SESSION --forget")
     question = f"Delete the old versions of files kept for session {visible(request.session)}?"
-    if not confirm(question, f"{question} Nobody can be asked here: say --yes.", yes=request.yes):
+    if not confirm(question, f"{question} Hone cannot ask here. Add --yes.", yes=request.yes):
         click.echo("Nothing was deleted.")
         return FAILED
 

@@ -15,7 +15,7 @@ from hone.features.checkpoints.decisions import anchor_of, find_turns
 from hone.features.checkpoints.rewinding import Rewinder
 from hone.features.checkpoints.store import CheckpointStore
 from hone.features.checkpoints.values import FileChange, RewindPlan, TurnChanges
-from hone.runtime.session import branch
+from hone.runtime.continuing import branch
 
 
 class FileHistory:
@@ -42,7 +42,7 @@ class FileHistory:
     async def plan(self, session: SessionId, turn: int) -> RewindPlan:
         """Say what a rewind to the state before this turn would do. Raises Refused for what is no turn."""
         if turn < 1:
-            raise Refused(f"{turn} is no turn: the first one is 1.")
+            raise Refused(f"{turn} is not a turn. The first turn is 1.")
         changes = [
             change for each in await self.turns(session) if each.number >= turn for change in each.changes
         ]
@@ -72,6 +72,11 @@ class FileHistory:
             f"Turn {turn} is not in this conversation, or notes have taken its place. "
             "Rewind the files alone: leave the conversation out."
         )
+
+    async def numbers(self, session: SessionId) -> dict[str, int]:
+        """Return the numbers of the messages by anchor."""
+        nodes = (await self._sessions.load(session)).transcript.nodes
+        return {anchor_of(node): number for number, node in enumerate(nodes, 1)}
 
     async def branch(self, session: SessionId, turn: int, now: datetime) -> SessionId | None:
         """Begin a conversation with all that was said before a turn. None if that is nothing."""

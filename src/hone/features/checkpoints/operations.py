@@ -24,10 +24,15 @@ class RewindBody(msgspec.Struct, frozen=True):
 
 
 async def listed(call: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
-    """List the turns of a conversation that changed files, with what they changed."""
+    """List the turns of a conversation that changed files, with what they changed. `message` is the number of
+    the message that began it, if it is still part of the conversation."""
     session, history = await _find(call)
-    turns = [turn_data(turn) for turn in await history.turns(session)]
-    return {"session": session, "turns": [turn | {"words": redact(turn["words"])} for turn in turns]}
+    places = await history.numbers(session)
+    turns = [
+        turn_data(turn) | {"words": redact(turn.words), "message": places.get(turn.anchor)}
+        for turn in await history.turns(session)
+    ]
+    return {"session": session, "turns": turns}
 
 
 async def rewind(call: OperationCall[Nothing, RewindBody]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from hone.features.checkpoints.observer import Checkpointer
 from hone.features.checkpoints.rows import microseconds
 from hone.features.checkpoints.store import CheckpointStore
 from hone.files.atomic import sweep
-from hone.settings import CheckpointSettings
+from hone.settings.sections import CheckpointSettings
 
 MEBIBYTE = 2**20
 

@@ -24,16 +24,16 @@ from hone.knowledge.folding import steps
 
 SHOWN = 20
 """Skills in the status, those that were not used longest first."""
-NONE = "There was no round yet."
+NONE = "There has been no round yet."
 
 
 @click.group()
 def curator() -> None:
-    """See and steer what keeps the learned skills few.
+    """Control how learned skills are merged and archived.
 
-    Once a week, when nobody has used Hone for two hours, the curator puts away what was not used on 90 days
-    and asks a model which skills should be one. It touches learned skills only, deletes nothing, and each
-    round can be taken back with hone undo.
+    Once a week, when nobody has used Hone for two hours, the curator archives skills that were not used on 90
+    days and asks a model which skills to merge. It touches learned skills only and deletes nothing, and hone
+    undo undoes each round.
     """
 
 
@@ -42,7 +42,7 @@ for _command in (skills.pin, skills.unpin, skills.archive, skills.restore):
 
 
 @curator.command(short_help="Do a round now.")
-@click.option("--again", is_flag=True, help="Ask a model though no skill has changed since the last time.")
+@click.option("--again", is_flag=True, help="Ask a model even if no skill has changed since the last time.")
 @click.pass_obj
 def run(options: Options, again: bool) -> int:
     """Do a round now, without waiting for the week or for quiet."""
@@ -50,7 +50,7 @@ def run(options: Options, again: bool) -> int:
     async def act(hone: Hone) -> tuple[CuratorRun, tuple[Entry, ...]]:
         done = await _curator(hone).work(again=again)
         if done is None:
-            raise Conflict("Another process is at it already. Look again with: hone curator show")
+            raise Conflict("Another process is running a round. To see it: hone curator show")
         return done
 
     done, entries = with_home(options, act)
@@ -60,7 +60,7 @@ def run(options: Options, again: bool) -> int:
 
 
 @curator.command("dry-run", short_help="Show what a round would do, and change nothing.")
-@click.option("--again", is_flag=True, help="Ask a model though no skill has changed since the last time.")
+@click.option("--again", is_flag=True, help="Ask a model even if no skill has changed since the last time.")
 @click.pass_obj
 def dry_run(options: Options, again: bool) -> int:
     """Show what a round would do now, with every line that would change. A model is asked, as in a round."""
@@ -81,10 +81,10 @@ def previewed(preview: Preview, paint: Paint) -> Iterator[str]:
     yield "\nNothing was changed."
 
 
-@curator.command(short_help="Show when it was last at work, and what is next.")
+@curator.command(short_help="Show when it last ran, and what is next.")
 @click.pass_obj
 def status(options: Options) -> None:
-    """Show when the curator was last at work, what waits, and how long learned skills were not used."""
+    """Show when the curator last ran, what waits, and how long learned skills have been unused."""
 
     async def act(hone: Hone) -> list[str]:
         keeper = hone.part(CuratorPart).curator
@@ -92,7 +92,7 @@ def status(options: Options) -> None:
         lines = [_state(runs, paused=keeper.is_paused, due=await keeper.due())]
         pending = await hone.ledger.pending()
         if any(entry.change.author.actor is Actor.CURATOR for entry in pending):
-            lines.append("What it would like to do waits for you: hone pending")
+            lines.append("Its proposals wait for you: hone pending")
         return [*lines, *_ages(await keeper.ages())]
 
     echo(with_home(options, act))
@@ -123,7 +123,7 @@ def _ages(aged: Sequence[Aged]) -> Iterator[str]:
 @click.option("--list", "as_list", is_flag=True, help="One line for each round.")
 @click.pass_obj
 def show(options: Options, id: int | None, as_list: bool) -> None:
-    """Print the report of the round ID, or of the last one. They lie in Hone's home, below curator/."""
+    """Print the report of the round ID, or of the last one. Reports are in Hone's home, below curator/."""
 
     async def act(hone: Hone) -> Sequence[CuratorRun]:
         runs = await hone.stores.curator_runs.runs()
@@ -138,7 +138,7 @@ def show(options: Options, id: int | None, as_list: bool) -> None:
     found = next((each for each in runs if id in (None, each.id)), None)
     if found is None:
         raise Missing(
-            f"There is no round {id}." if id else "There was no round yet. Do one: hone curator run"
+            f"There is no round {id}." if id else "There has been no round yet. Do one: hone curator run"
         )
     click.echo(markdown(found).rstrip("\n"))
 
@@ -146,25 +146,25 @@ def show(options: Options, id: int | None, as_list: bool) -> None:
 @curator.command()
 @click.pass_obj
 def pause(options: Options) -> None:
-    """Begin no round until `hone curator resume`."""
+    """Start no round until `hone curator resume`."""
 
     async def act(hone: Hone) -> None:
         _curator(hone).reports.pause()
 
     with_home(options, act)
-    click.echo("The curator is paused. Let it go on with: hone curator resume")
+    click.echo("The curator is paused. To resume it: hone curator resume")
 
 
 @curator.command()
 @click.pass_obj
 def resume(options: Options) -> None:
-    """Begin rounds again."""
+    """Start rounds again."""
 
     async def act(hone: Hone) -> None:
         _curator(hone).reports.resume()
 
     with_home(options, act)
-    click.echo("The curator goes on.")
+    click.echo("The curator is running again.")
 
 
 def _curator(hone: Hone) -> Curator:

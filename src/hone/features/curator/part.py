@@ -7,8 +7,9 @@ from hone.core.agent import Agent
 from hone.core.events import Emit
 from hone.core.holding import Holding
 from hone.core.part import Part
+from hone.features.curator.aging import count_stale, load_ages
 from hone.features.curator.curator import Curator, CuratorDeps
-from hone.features.curator.retention import Grade
+from hone.features.curator.retention import Aged
 
 ERASER = "hone.features.curator.reports:erase_reports"
 
@@ -38,8 +39,14 @@ class CuratorPart(Part):
     async def tend(self, emit: Emit) -> None:
         await self.curator.tend(emit)
 
+    async def ages(self) -> Sequence[Aged]:
+        """Return how old each skill is that can age, without reading what it says."""
+        hone = self._hone
+        return await load_ages(hone.library, hone.stores.overview, hone.sessions)
+
     async def count_stale(self) -> int:
-        return sum(each.grade is not Grade.ACTIVE for each in await self.curator.ages())
+        hone = self._hone
+        return await count_stale(hone.library, hone.stores.overview, hone.sessions)
 
     def holdings(self) -> Sequence[Holding]:
         return (Holding("curator", "reports of its runs", places=("curator/",), eraser=ERASER),)

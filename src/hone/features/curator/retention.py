@@ -82,14 +82,23 @@ def plan(
 ) -> tuple[Aged, ...]:
     """Every skill that can age, by name. `used` are the days on which each was used; `changed` says who was
     made or changed on which day, in the order in which that happened. What cannot be dated does not age."""
+    own = (each for each in skills if each.origin is SkillOrigin.AGENT)
+    names = sorted(each.name for each in own if not each.pinned and not each.archived)
+    return grade(names, used, changed, days, terms)
+
+
+def grade(
+    names: Iterable[str],
+    used: Mapping[str, Collection[date]],
+    changed: Iterable[tuple[str, date]],
+    days: Iterable[date],
+    terms: Terms = TERMS,
+) -> tuple[Aged, ...]:
+    """The same for the names of skills that can age."""
     calendar = reckon(days, terms)
     young = _young(calendar, used, changed)
-    aged = []
-    for skill in sorted(skills, key=lambda each: each.name):
-        if skill.origin is SkillOrigin.AGENT and not skill.pinned and not skill.archived:
-            unused = calendar.since(young.get(skill.name, calendar.total))
-            aged.append(Aged(skill.name, unused, _grade(unused, terms)))
-    return tuple(aged)
+    unused = ((name, calendar.since(young.get(name, calendar.total))) for name in names)
+    return tuple(Aged(name, days, _grade(days, terms)) for name, days in unused)
 
 
 def _young(
@@ -98,9 +107,12 @@ def _young(
     """How many days had counted when something last happened to each skill. What comes later in the order is
     no earlier in time, whatever its date says."""
     young: dict[str, int] = {}
+    marks: dict[date, int | None] = {}
     level = 0
     for name, day in changed:
-        mark = calendar.mark(day)
+        if day not in marks:
+            marks[day] = calendar.mark(day)
+        mark = marks[day]
         level = max(level, mark or 0)
         young[name] = calendar.total if mark is None else level
     for name, days in used.items():

@@ -8,7 +8,7 @@ import click
 from hone.app import Hone
 from hone.cli.context import ledger_of, with_home
 from hone.cli.options import FAILED, Options, confirm
-from hone.cli.output import columns, lay_out, number_of
+from hone.cli.output import lay_out, number_of, screen_width
 from hone.core.erasure import Erasure
 from hone.core.errors import Missing
 from hone.core.holding import Occurrence
@@ -28,7 +28,7 @@ from hone.knowledge.sources import find_derived
 
 Command = TypeVar("Command", bound=Callable[..., object])
 MEBIBYTE = 2**20
-WHOLE = " (all of it goes)"
+WHOLE = " (all of it)"
 BEYOND = (
     "What left this machine stays where it is: logs of model providers, copies and backups elsewhere, "
     "snapshots of the file system."
@@ -44,7 +44,7 @@ def _options(command: Command) -> Command:
 def erase() -> None:
     """Erase something for good, wherever Hone stores it, and prove it.
 
-    Everything that holds it is listed first. Undo, the log and search cannot bring it back.
+    Hone first lists everything that holds it. Undo, the log and search cannot bring it back.
     """
 
 
@@ -111,7 +111,7 @@ def memory(options: Options, key: str, dry_run: bool, yes: bool) -> int:
 @click.pass_obj
 def words(options: Options, texts: tuple[str, ...], dry_run: bool, yes: bool) -> int:
     """Erase each TEXT wherever it is, in any case and across line breaks. Messages, lessons and files keep
-    what else they say.
+    the rest of their text.
     """
 
     async def plan(_: Hone) -> Erasure:
@@ -133,6 +133,7 @@ async def _with_lessons(hone: Hone, what: Erasure) -> Erasure:
 
 def _erase(options: Options, plan: Callable[[Hone], Awaitable[Erasure]], *, dry_run: bool, yes: bool) -> int:
     """Finish what was cut off, show what holds it, ask, erase and prove. Return the exit code."""
+    Hone(home=options.home).require_file("hone erase")
     if not dry_run and with_home(options, _resume):
         click.echo("An erase was cut off before. Its files are done now; repeat it to prove that.")
     what = with_home(options, plan)
@@ -144,7 +145,7 @@ def _erase(options: Options, plan: Callable[[Hone], Awaitable[Erasure]], *, dry_
     if dry_run:
         return 0
     places = number_of(len(found), "place")
-    alone = f"It would be erased in {places}. Nobody can be asked here: say --yes."
+    alone = f"It would be erased in {places}. Hone cannot ask here. Add --yes."
     if not confirm(f"Erase it in {places} for good? Nothing can bring it back.", alone, yes=yes):
         click.echo("Nothing was erased.")
         return FAILED
@@ -164,7 +165,7 @@ def _table(found: Sequence[Occurrence]) -> list[str]:
         (one_line(each.holding, 30), f"{each.count:,}", f"{visible(each.place)}{WHOLE if each.whole else ''}")
         for each in found
     ]
-    return lay_out(("kept as", "times", "where"), rows, columns(), right=("times",))
+    return lay_out(("kept as", "times", "where"), rows, screen_width(), right=("times",))
 
 
 def _tell(outcome: ErasureOutcome, what: Erasure) -> int:

@@ -8,8 +8,9 @@ import apsw
 
 from hone.app import Hone
 from hone.core.erasure import Erasure, Scrubber
+from hone.core.errors import Refused, StoreError
 from hone.core.holding import Occurrence
-from hone.core.ledger import SKILL, Target
+from hone.core.ledger import COPY, SECTION, SKILL, Target
 from hone.core.value import replace
 from hone.features.erasing.knowledge import make_rewrite
 from hone.files.erasing import FileEraser
@@ -29,7 +30,7 @@ PUBLISHED = ("MEMORY.md*", "USER.md*", ".MEMORY.md*", ".USER.md*", "projects/", 
 DATABASE = "database"
 NAMES = {
     "contents": "messages",
-    "conversation": "messages of the conversation (all of it goes)",
+    "conversation": "messages of the conversation (all of it)",
     "prefixes": "stored prompts",
     "knowledge": "versions of journal and skills",
     "sessions": "conversations: titles and folders",
@@ -63,12 +64,13 @@ class DatabaseEraser:
     async def erase(self, what: Erasure) -> Sequence[str]:
         keeper, now = self._hone.keeper, stamp(self._hone.clock.now())
         await self._uninstall(what)
+        left = await self._take_copies(what)
         async with keeper.lock():
             for target in await self._targets():
                 await keeper.sync(target)
             rewrite = make_rewrite(Scrubber(what.words))
             await self._write(lambda connection: erasing.erase(connection, what, rewrite, now))
-        return await self.settle(what)
+        return [*left, *await self.settle(what)]
 
     async def settle(self, what: Erasure) -> Sequence[str]:
         """Do what follows from the rows: files, pending changes of which nothing is left, the log."""
@@ -114,7 +116,7 @@ class DatabaseEraser:
 
     async def _targets(self) -> list[Target]:
         every = await self.read(erasing.target_names)
-        return [each for each in every if not places.is_item(each)]
+        return [each for each in every if not places.is_outside(each)]
 
     async def _uninstall(self, what: Erasure) -> None:
         """Take away skills whose names hold the words, and skills and items of which nothing is to stay."""
@@ -127,6 +129,21 @@ class DatabaseEraser:
             is_gone = scrub.count(name) or any(each in what.contents for each in held.values())
             if target.startswith(SKILL) and is_gone and held:
                 await keeper.edit_skill(name, SetFiles({}), OWNER)
+
+    async def _take_copies(self, what: Erasure) -> list[str]:
+        """Take away what Hone wrote for other agents, where it holds the words. Say what it may not touch."""
+        scrub, keeper = Scrubber(what.words), self._hone.keeper
+        left: list[str] = []
+        copies = {**await keeper.ledger.held_below(COPY), **await keeper.ledger.held_below(SECTION)}
+        for target, held in copies.items():
+            bodies = await keeper.ledger.contents(set(held.values()))
+            named = scrub.count(target) or any(each in what.contents for each in held.values())
+            if named or any(scrub.count(each.decode("utf-8", "replace")) for each in bodies.values()):
+                try:
+                    await keeper.share(target, {}, OWNER)
+                except (Refused, StoreError) as error:
+                    left.append(f"{places.folder_of(target)} may still hold it: {error}")
+        return left
 
     async def _reject_empty(self) -> None:
         ledger = self._hone.ledger

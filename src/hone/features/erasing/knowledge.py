@@ -19,7 +19,7 @@ def make_rewrite(scrub: Scrubber) -> Rewrite:
     def rewrite(target: str, path: str, body: bytes, whole: bool) -> bytes:
         if places.is_item(Target(target)):
             return _rewrite_item(body, scrub, whole=whole)
-        if target.startswith(SKILL) or path.startswith("@"):
+        if target.startswith(SKILL) or places.is_copy(Target(target)) or path.startswith("@"):
             return BLANK if whole else scrub.data(body)
         return b"" if whole else _rewrite_journal(body, scrub)
 

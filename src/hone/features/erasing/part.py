@@ -8,7 +8,7 @@ from hone.core.errors import HoneError
 from hone.core.events import Emit
 from hone.core.loading import import_object
 from hone.core.part import Part
-from hone.settings import RetentionSettings
+from hone.settings.sections import RetentionSettings
 
 RETENTION = "hone.features.erasing.retention:Retention"
 SERVICE = "hone.features.erasing.service:Erasing"

@@ -21,7 +21,15 @@ ROUNDS = 3
 UNSEARCHED = ("models", "caches")
 """Folders that hold nothing of a conversation: weights of models, and caches of tools."""
 OWNERS = (
-    *("hone.toml", "prompts/", "trusted.json", "untrusted.json", "instructions.json", "approved.json"),
+    *(
+        "hone.toml",
+        "prompts/",
+        "agents/",
+        "trusted.json",
+        "untrusted.json",
+        "instructions.json",
+        "approved.json",
+    ),
     *("permissions.json", "keys.json", "serve.key", "serve-keys.json", "serve-keys-used.json"),
 )
 """Files that the owner wrote or decided: they are named, not changed."""
@@ -57,6 +65,7 @@ class Erasing:
     """Everything that can be erased in one home."""
 
     def __init__(self, hone: Hone) -> None:
+        hone.require_file("hone erase")
         self._hone = hone
         self._database = DatabaseEraser(hone)
 

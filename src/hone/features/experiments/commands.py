@@ -40,8 +40,8 @@ Examples:
 def experiment() -> None:
     """Measure whether a skill, an entry of the journal or a template helps.
 
-    A task is taken from a session, with a check that you write. It is then done again and again, in pairs of
-    runs: with the lesson and without it. Your own home and folders are not touched.
+    You take a task from a session and write a check. Hone then repeats the task in pairs of runs, with the
+    lesson and without it. It does not touch your own home and folders.
     """
 
 
@@ -51,7 +51,9 @@ def _pair(_: click.Context, __: click.Parameter, value: tuple[str, ...]) -> tupl
 
 
 @experiment.command(short_help="Make a task from a session.")
-@click.option("--from", "session", required=True, metavar="SESSION", help="A session; a beginning will do.")
+@click.option(
+    "--from", "session", required=True, metavar="SESSION", help="The id of a session, or the beginning of it."
+)
 @click.option("--name", default="", help="1 to 64 of a-z, 0-9 and -. [default: from the request]")
 @click.option(
     "--at", type=click.IntRange(1), metavar="N", help="Your message that asks. [default: the first]"
@@ -62,8 +64,8 @@ def _pair(_: click.Context, __: click.Parameter, value: tuple[str, ...]) -> tupl
 @click.option(
     "--folder", type=click.Path(exists=True, file_okay=False, path_type=Path), help="Where they are."
 )
-@click.option("--expect-text", default="", metavar="WORDS", help="Must stand in the answer.")
-@click.option("--expect-file", multiple=True, callback=_pair, metavar="PATH[:WORDS]", help="Must be there.")
+@click.option("--expect-text", default="", metavar="WORDS", help="Must be in the answer.")
+@click.option("--expect-file", multiple=True, callback=_pair, metavar="PATH[:WORDS]", help="Must exist.")
 @click.option(
     "--check-script",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
@@ -104,7 +106,7 @@ def new(
     click.echo("\n".join(_told(task)))
     if recorded.changed:
         changed = ", ".join(visible(path) for path in recorded.changed)
-        click.echo(f"Mind that the session has changed {changed}: each run begins with what it left.")
+        click.echo(f"Note that the session has changed {changed}: each run begins with what it left.")
     click.echo(f"Try a lesson on it: hone experiment run {task.name} --skill NAME")
 
 
@@ -185,16 +187,16 @@ def _named(skill: str, entry: str, template: str) -> tuple[LessonKind, str] | No
 @click.argument("name")
 @lesson
 @click.option("--pairs", type=click.IntRange(1, 10_000), default=PAIRS, show_default=True, help="How many.")
-@click.option("--model", default="", metavar="PROVIDER/NAME", help="Another model than the one you use.")
+@click.option("--model", default="", metavar="PROVIDER/NAME", help="Use this model instead of yours.")
 @click.pass_obj
 def run(
     options: Options, name: str, skills: str, entries: str, templates: str, pairs: int, model: str
 ) -> None:
     """Do the task NAME in pairs of runs: with a lesson and without it.
 
-    Each run has a folder and a home of its own, with all that Hone knows, but for the lesson. Runs that are
-    done are kept: after a Ctrl-C, a crash or a provider's fault the same command continues. With fewer than
-    20 pairs nothing is concluded.
+    Each run has its own folder and home, with everything that Hone knows except the lesson. Finished runs are
+    kept: after Ctrl-C, a crash or a provider's fault, the same command continues. With fewer than 20 pairs,
+    Hone draws no conclusion.
     """
     wanted = _named(skills, entries, templates)
     if wanted is None:
@@ -233,7 +235,7 @@ def show_progress(label: str, pairs: int) -> Iterator[Tell]:
 def report(
     options: Options, name: str, skills: str, entries: str, templates: str, as_json: bool, plot: Path | None
 ) -> None:
-    """Print each difference that experiment NAME found, with a 95 % interval, the latest study first.
+    """Print each difference that experiment NAME found, with a 95% interval, the latest study first.
 
     Differences are with the lesson minus without it. A turn is one reply of the model, an error a call that
     failed; the first success is the first call that did not.
@@ -252,7 +254,7 @@ def report(
 
     findings = [found(each) for each in with_home(options, act)]
     if not findings:
-        raise Missing(f"Nothing was tried yet: hone experiment run {name} --skill NAME")
+        raise Missing(f"Nothing has been tried yet: hone experiment run {name} --skill NAME")
     _present(findings, (), as_json, plot)
 
 

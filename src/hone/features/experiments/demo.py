@@ -19,7 +19,8 @@ from hone.features.templates.part import TemplatesPart
 from hone.features.templates.seeding import TemplateOptions as Pattern
 from hone.models.fake_provider import FakeProvider
 from hone.models.scripted import call
-from hone.settings import ProviderSettings, Settings
+from hone.settings import Settings
+from hone.settings.sections import ProviderSettings
 
 REQUEST = "Add up the sales and write the sum to total.txt."
 FILES = {

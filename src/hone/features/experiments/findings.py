@@ -162,7 +162,7 @@ def beside(home: Path, kind: LessonKind, name: str, digest: str) -> list[str]:
     for study in known:
         same = study.lesson.digest == digest
         if same or kind is not LessonKind.ENTRY:
-            other = "" if same else ", with other words than now"
+            other = "" if same else ", measured on an earlier version"
             finding = found(study, briefly=True)
             rows.append(f"{finding.verdict}: {finding.gist}, {study.model}{other}")
     return rows

@@ -11,7 +11,7 @@ from hone.features.experiments.findings import Finding, points, signed
 from hone.features.experiments.statistics import SUCCESS, TOKENS, Difference, EffectVerdict
 from hone.features.experiments.values import Arm, Study
 
-TITLES = ("", "with", "without", "difference", "95 % interval")
+TITLES = ("", "with", "without", "difference", "95% interval")
 SENTENCES = {
     EffectVerdict.HELPS: "It helps: the interval of the success rate lies wholly above zero.",
     EffectVerdict.HARMS: "It harms: the interval of the success rate lies wholly below zero.",
@@ -87,7 +87,7 @@ def _cells(each: Difference) -> tuple[str, str, str, str, str]:
 
 
 def _share(value: float) -> str:
-    return f"{100 * value:.0f} %"
+    return f"{100 * value:.0f}%"
 
 
 def _points(value: float) -> str:

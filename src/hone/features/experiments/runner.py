@@ -110,16 +110,18 @@ class ExperimentRunner:
 
     def _open(self, home: Path, place: "RunPlace") -> Hone:
         """Return the same agent with other knowledge, elsewhere: its tools stay in their folder, it speaks
-        through the owner's connections, and nobody is there to be asked."""
+        through the owner's connections, and nobody is there to be asked. It never opens the owner's database:
+        the home is a new one, and so is the file in it."""
         owner = self._owner
         memory = msgspec.structs.replace(owner.settings.memory, backend="null")
         return Hone(
             home=home,
             model=owner.models,
             folder=Enclosure(place.work, place.sandbox),
-            tools=owner.tools,
+            tools=owner.tools.own,
+            builtin_tools=owner.tools.wanted,
             system=owner.system,
-            settings=msgspec.structs.replace(owner.settings, memory=memory),
+            settings=msgspec.structs.replace(owner.settings, memory=memory, database=""),
             clock=owner.clock,
             learning="off",
         )

@@ -11,29 +11,57 @@ from hone.app import Hone
 from hone.cli.context import with_home, writable_keeper
 from hone.cli.options import FAILED, Options, confirm
 from hone.cli.output import number_of
+from hone.core.loading import import_object
 from hone.core.visible import one_line, visible
 from hone.features.imports.plan import ImportPlan, ImportState, bring, survey
 from hone.features.imports.proposals import Gathered, ImportProposal, fresh, gather, propose
 from hone.features.imports.sources import source_files
 
-NAMES = ("claude-code", "openai", "codex", "hermes")
+NAMES = ("claude-code", "openai", "codex", "hermes", "opencode")
+MOVE = "hone.features.imports.knowledge_commands:move_in"
+"""Loaded for what another agent was taught."""
 REASONS = 10
 """How many of a kind are told."""
 
 
-@click.command("import", short_help="Bring in conversations with another agent.")
+@click.command("import", short_help="Import your conversations with another agent.")
 @click.argument("source", type=click.Choice(NAMES))
-@click.argument("path", type=click.Path(path_type=Path))
-@click.option("--foreign", is_flag=True, help="They are not yours: whatever is said in them is foreign.")
-@click.option("--dry-run", is_flag=True, help="Tell what there is, and store nothing.")
+@click.argument("path", type=click.Path(path_type=Path), required=False)
+@click.option(
+    "--knowledge", is_flag=True, help="Not conversations, but what the agent was taught: see hone pending."
+)
+@click.option("--approve", default="", metavar="all|1,3-5", help="With --knowledge: approve these at once.")
+@click.option("--foreign", is_flag=True, help="They are not yours: everything in them counts as foreign.")
+@click.option("--dry-run", is_flag=True, help="Show what there is, and store nothing.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @click.pass_obj
-def import_(options: Options, source: str, path: Path, foreign: bool, dry_run: bool, yes: bool) -> int:
-    """Bring in conversations with another agent from PATH, a file or a folder such as ~/.claude.
+def import_(
+    options: Options,
+    source: str,
+    path: Path | None,
+    knowledge: bool,
+    approve: str,
+    foreign: bool,
+    dry_run: bool,
+    yes: bool,
+) -> int:
+    """Import your conversations with another agent from PATH, a file or a folder such as ~/.claude.
 
-    You see what there is first. What is here already is not stored again; a conversation that has gone on
-    gets what is new. From a home of hermes its memory and skills come along: they wait until you approve.
+    Hone shows first what there is. It does not store a conversation twice; one that has continued gets its
+    new messages. A home of hermes also has memory and skills: they wait until you approve them.
+
+    With --knowledge, memories, instructions, skills, MCP servers and permission rules of claude-code, codex
+    or hermes come over as proposals, on one screen. None of them counts before you approve it.
     """
+    if knowledge:
+        if foreign:
+            raise click.UsageError("--foreign goes with conversations. What was taught waits for you anyway.")
+        move: Callable[..., int] = import_object(MOVE)
+        return move(options, source, path, approve, dry_run=dry_run, yes=yes)
+    if path is None:
+        raise click.UsageError("Missing argument 'PATH'.")
+    if approve:
+        raise click.UsageError("--approve goes with --knowledge.")
     path = path.expanduser()
     return with_home(options, lambda hone: _import(hone, source, path, foreign, dry_run=dry_run, yes=yes))
 
@@ -41,7 +69,7 @@ def import_(options: Options, source: str, path: Path, foreign: bool, dry_run: b
 async def _import(hone: Hone, source: str, path: Path, foreign: bool, *, dry_run: bool, yes: bool) -> int:
     keeper = writable_keeper(hone)
     there = source_files(source, path)
-    with _progress("Reading", sum(source_file.size for source_file in there)) as told:
+    with progress("Reading", sum(source_file.size for source_file in there)) as told:
         found = await survey(hone.sessions, source, there, told, foreign=foreign)
     _tell(found, len(there), foreign=foreign)
     learned = gather(path) if source == "hermes" else None
@@ -50,12 +78,12 @@ async def _import(hone: Hone, source: str, path: Path, foreign: bool, *, dry_run
         _tell_learned(learned, news)
     failed = bool(found.unreadable or (learned and learned.problems))
     if not found.due and not news:
-        click.echo("There is nothing to bring in.")
+        click.echo("There is nothing to import.")
         return FAILED if failed else 0
     if dry_run:
         return FAILED if failed else 0
     if not _agreed(found.due, len(news), yes=yes):
-        click.echo("Nothing was brought in.")
+        click.echo("Nothing was imported.")
         return FAILED
     stored = await _stored(hone, source, found, foreign=foreign)
     proposed = await _proposed(hone, news)
@@ -63,7 +91,7 @@ async def _import(hone: Hone, source: str, path: Path, foreign: bool, *, dry_run
 
 
 @contextmanager
-def _progress(label: str, length: int) -> Iterator[Callable[[int], object]]:
+def progress(label: str, length: int) -> Iterator[Callable[[int], object]]:
     """A bar for whoever looks on; a pipe gets none."""
     hidden = not sys.stderr.isatty()
     with click.progressbar(length=max(1, length), label=label, file=sys.stderr, hidden=hidden) as bar:
@@ -81,24 +109,22 @@ def _tell(found: ImportPlan, files: int, *, foreign: bool) -> None:
     click.echo(f"{counts[ImportState.NEW]:,} new, {here}; {number_of(found.added, 'message')} to add.")
     if counts[ImportState.OTHER]:
         others = [id for id, state in found.states.items() if state is ImportState.OTHER]
-        click.echo(
-            f"{number_of(len(others), 'conversation')} went on in another way here and stay as they are:"
-        )
+        click.echo(f"{number_of(len(others), 'conversation')} continued differently here and stay unchanged:")
         click.echo(f"  {' '.join(others[:REASONS])}{' …' if len(others) > REASONS else ''}")
-    _tell_left(found)
+    tell_left(found)
     if found.due and foreign:
-        click.echo("All of it counts as foreign: nothing becomes active on it.")
+        click.echo("All of it counts as foreign: lessons from it wait for you.")
     elif found.due:
         click.echo(
-            "What the user says in them counts as said by you, and what tools brought as foreign. "
+            "What the user says in them counts as your words, and tool results count as foreign. "
             "If they are not your conversations, say --foreign."
         )
 
 
-def _tell_left(found: ImportPlan) -> None:
+def tell_left(found: ImportPlan) -> None:
     report = found.report
     if left := +report.left:
-        click.echo("Not taken over:")
+        click.echo("Not imported:")
         for kind, number in left.most_common():
             click.echo(f"  {number:,} {kind}")
     if report.malformed:
@@ -115,26 +141,26 @@ def _tell_learned(learned: Gathered, news: Sequence[ImportProposal]) -> None:
     entries = f"{notes:,} new {'entry' if notes == 1 else 'entries'} of its memory"
     click.echo(f"{entries} and {number_of(skills, 'new skill')} would wait for you; {known:,} known already.")
     if learned.bundled:
-        click.echo(f"{number_of(learned.bundled, 'skill')} came with it and are not taken over.")
+        click.echo(f"{number_of(learned.bundled, 'skill')} came with it and are not imported.")
     for problem in learned.problems:
-        click.echo(f"Not taken over: {visible(problem)}", err=True)
+        click.echo(f"Not imported: {visible(problem)}", err=True)
 
 
 def _agreed(talks: int, news: int, *, yes: bool) -> bool:
     parts = [number_of(talks, "conversation")] * bool(talks) + [number_of(news, "proposal")] * bool(news)
     what = " and ".join(parts)
-    alone = f"{what} would be brought in. Nobody can be asked here: say --yes."
-    return confirm(f"Bring in {what}?", alone, yes=yes)
+    alone = f"{what} would be imported. Hone cannot ask here. Add --yes."
+    return confirm(f"Import {what}?", alone, yes=yes)
 
 
 async def _stored(hone: Hone, source: str, found: ImportPlan, *, foreign: bool) -> bool:
     if not found.due:
         return True
-    with _progress("Storing", sum(found.wanted.values())) as told:
+    with progress("Storing", sum(found.wanted.values())) as told:
         stored, met = await bring(hone.sessions, source, found, told, foreign=foreign)
     click.echo(f"Stored {number_of(stored, 'conversation')}. See them: hone sessions list")
     for id in met:
-        click.echo(f"{id} has changed here in the meantime and stays as it is.", err=True)
+        click.echo(f"{id} has changed here meanwhile and stays unchanged.", err=True)
     if not met and stored < found.due:
         click.echo("Some files have changed in the meantime; import them once more.", err=True)
     return stored == found.due
@@ -148,7 +174,7 @@ async def _proposed(hone: Hone, news: Sequence[ImportProposal]) -> bool:
         waits = "1 change waits" if len(entries) == 1 else f"{len(entries):,} changes wait"
         click.echo(f"{waits} for you. Read them: hone pending")
     for problem in problems:
-        click.echo(f"Not taken over: {visible(problem)}", err=True)
+        click.echo(f"Not imported: {visible(problem)}", err=True)
     return not problems
 
 

@@ -5,17 +5,15 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import apsw
 import yaml
 
-from hone.core.errors import Corrupt
 from hone.core.trust import Trust
-from hone.core.visible import one_line
 from hone.features.imports import conversation as talk
 from hone.features.imports.conversation import Conversation, ImportReport, RawMessage, Row
 from hone.features.imports.openai import raw_messages, when
+from hone.features.imports.reading_sqlite import BROKEN, find_columns, read_database
 
 NAME = "hermes"
 SECTION = "§"
@@ -30,8 +28,6 @@ _HELPERS = ("subagent", "tool")
 _FOLLOWS = ("_branched_from", "_reset_from")
 _ENDS = ("compression", "compaction", "branched")
 Messages = Callable[[str], Iterable[Row]]
-BROKEN = (apsw.Error, UnicodeDecodeError)
-"""What a damaged database raises."""
 _SESSIONS = (
     *("id", "source", "parent_session_id", "started_at", "end_reason", "title", "cwd", "model_config"),
     "chat_type",
@@ -189,25 +185,12 @@ def plain_skill(text: str) -> tuple[str, str, str]:
 def conversations(path: Path, report: ImportReport) -> Iterator[Conversation]:
     """Read the database of Hermes Agent, which is never written. Raises Corrupt if it is no such database, or
     breaks off."""
-    try:
-        connection = apsw.Connection(_address(path), flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
-        try:
-            connection.set_busy_timeout(5_000)
-            yield from _conversations(connection, report)
-        finally:
-            connection.close()
-    except BROKEN as error:
-        raise Corrupt(f"{one_line(str(path), 200)} cannot be read: {error}.") from error
-
-
-def _address(path: Path) -> str:
-    """If nobody has it open, it is read without the files that SQLite would put beside it."""
-    quiet = "" if path.with_name(f"{path.name}-wal").exists() else "&immutable=1"
-    return f"file:{quote(str(path.absolute()))}?mode=ro{quiet}"
+    with read_database(path) as connection:
+        yield from _conversations(connection, report)
 
 
 def _conversations(connection: apsw.Connection, report: ImportReport) -> Iterator[Conversation]:
-    columns = {name: _present(connection, name, wanted) for name, wanted in _TABLES.items()}
+    columns = {name: find_columns(connection, name, wanted) for name, wanted in _TABLES.items()}
     if not all({"id"} <= set(each) for each in columns.values()):
         raise apsw.SQLError("it has no table of sessions and messages")
     order = "started_at, id" if "started_at" in columns["sessions"] else "id"
@@ -223,9 +206,3 @@ def _conversations(connection: apsw.Connection, report: ImportReport) -> Iterato
     listed = connection.execute(f"SELECT {', '.join(columns['sessions'])} FROM sessions ORDER BY {order}")
     sessions = [dict(zip(columns["sessions"], row, strict=True)) for row in listed]
     yield from read(sessions, messages, report)
-
-
-def _present(connection: apsw.Connection, table: str, wanted: tuple[str, ...]) -> list[str]:
-    """Of the columns we know, those that this version of it has."""
-    there = {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
-    return [column for column in wanted if column in there]

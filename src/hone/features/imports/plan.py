@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from itertools import chain, islice
+from itertools import chain, islice, takewhile
 from pathlib import PurePath
 from typing import Self
 
@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from hone.core.errors import Conflict, Missing, StoreError
 from hone.core.ids import SessionId
+from hone.core.jobs import PendingLook
 from hone.core.messages import Role, digest, sound
 from hone.core.ports import IMPORTED, Header, Sessions, StoredSession
 from hone.core.prefix import Prefix
@@ -21,6 +22,7 @@ from hone.core.transcript import Node, Transcript
 from hone.core.trust import Trust
 from hone.core.visible import one_line, visible
 from hone.features.imports.conversation import Conversation, ImportReport
+from hone.features.imports.looks import LookPlan
 from hone.features.imports.pairing import LOST, paired
 from hone.features.imports.sources import SourceFile
 from hone.prompt.compose import compose
@@ -119,6 +121,12 @@ def compared(here: Trail | None, found: Trail) -> ImportState:
     return ImportState.CHANGED if grown and here.root == found.root else ImportState.OTHER
 
 
+def shared(here: Trail, found: Trail) -> int:
+    """Return how many messages both begin with."""
+    pairs = takewhile(lambda pair: pair[0] == pair[1], zip(here.digests, found.digests, strict=False))
+    return sum(1 for _ in pairs)
+
+
 async def look_up(store: Sessions, session: SessionId) -> StoredSession | None:
     try:
         return await store.load(session)
@@ -126,18 +134,26 @@ async def look_up(store: Sessions, session: SessionId) -> StoredSession | None:
         return None
 
 
-async def carry(store: Sessions, found: StoredSession, *, new: bool = False) -> ImportState:
-    """Stores what is to be added, in one transaction. It need not look if it is known to be `new`. Raises
-    Conflict if somebody else was quicker."""
+async def carry(
+    store: Sessions, found: StoredSession, *, new: bool = False, looks: LookPlan | None = None
+) -> ImportState:
+    """Stores what is to be added, in one transaction, and with it when to look back over it. It need not look
+    it up if it is known to be `new`. Raises Conflict if somebody else was quicker."""
     id = found.header.id
     here = None if new else await look_up(store, id)
-    state = compared(Trail.of(here.transcript) if here else None, Trail.of(found.transcript))
+    trail = Trail.of(found.transcript)
+    before = Trail.of(here.transcript) if here else None
+    state = compared(before, trail)
+    known = shared(before, trail) if before else 0
+    look = looks.look(found.transcript, known) if looks else None
     if here is None:
-        await store.start(found.header, found.prefix, found.transcript.nodes)
+        await store.start(found.header, found.prefix, found.transcript.nodes, look)
     elif state is ImportState.LONGER:
-        await store.append(id, _behind(here.transcript, found.transcript.nodes))
+        counts = looks.count_new(found.transcript, known) if looks and look else ()
+        nodes = _behind(here.transcript, found.transcript.nodes)
+        await store.append(id, nodes, counts=counts, look=look)
     elif state is ImportState.CHANGED:
-        await store.shorten(id, here.transcript.head, found.transcript)
+        await store.shorten(id, here.transcript.head, found.transcript, look=look)
     return state
 
 
@@ -154,7 +170,8 @@ def _behind(here: Transcript, nodes: Sequence[Node]) -> list[Node]:
 class ImportPlan:
     """`states` by session; `wanted` are the ends of the lines that would be stored, with their length;
     `kept` are those lines, as long as there is `room` for them, and `rest` has the files with the others;
-    `unreadable` are sentences about whole files."""
+    `unreadable` are sentences about whole files; `looks` is what there is to look back over,
+    each with the bytes that a review would read; `unread` are sessions that were imported without a look."""
 
     room: int = ROOM
     report: ImportReport = field(default_factory=ImportReport)
@@ -167,6 +184,8 @@ class ImportPlan:
     added: int = 0
     first: datetime | None = None
     last: datetime | None = None
+    looks: dict[SessionId, tuple[PendingLook, int]] = field(default_factory=dict)
+    unread: list[SessionId] = field(default_factory=list)
 
     @property
     def messages(self) -> int:
@@ -189,13 +208,14 @@ async def survey(
     *,
     foreign: bool,
     room: int = ROOM,
+    looks: LookPlan | None = None,
 ) -> ImportPlan:
     """Reads everything and stores nothing."""
     found = ImportPlan(room)
     for source_file in files:
         whole = True
         for each in _imports(source, source_file, found.report, found.unreadable, foreign=foreign):
-            if await _note(store, found, each) in WANTED:
+            if await _note(store, found, each, looks) in WANTED:
                 whole = _keep(found, each) and whole
         if not whole:
             found.rest.append(source_file)
@@ -212,13 +232,17 @@ def _keep(found: ImportPlan, each: StoredSession) -> bool:
     return True
 
 
-async def _note(store: Sessions, found: ImportPlan, each: StoredSession) -> ImportState:
+async def _note(
+    store: Sessions, found: ImportPlan, each: StoredSession, looks: LookPlan | None = None
+) -> ImportState:
     id, trail = each.header.id, Trail.of(each.transcript)
-    here = found.trails.get(id)
+    here, stored = found.trails.get(id), None
     if here is None:
         stored = await look_up(store, id)
         here = Trail.of(stored.transcript) if stored else None
     state = compared(here, trail)
+    if looks:
+        _note_look(found, each, shared(here, trail) if here else 0, stored, looks)
     if state in WANTED:
         found.wanted[id, each.transcript.head] = len(trail.digests)
         found.added += len(trail.digests) - (len(here.digests) if here else 0)
@@ -230,6 +254,19 @@ async def _note(store: Sessions, found: ImportPlan, each: StoredSession) -> Impo
     found.first = min(times) if found.first is None else min(found.first, *times)
     found.last = max(times) if found.last is None else max(found.last, *times)
     return state
+
+
+def _note_look(
+    found: ImportPlan, each: StoredSession, after: int, stored: StoredSession | None, looks: LookPlan
+) -> None:
+    """Note what is new to look back over, or all of what was imported and nobody has reviewed."""
+    id = each.header.id
+    is_unread = stored is not None and id not in looks.known and stored.prefix.provider == IMPORTED
+    look = looks.pending(each, 0 if is_unread else after)
+    if look and (is_unread or after < len(each.transcript)):
+        found.looks[id] = look, looks.measure(each.transcript)
+        if is_unread and after == len(each.transcript):
+            found.unread.append(id)
 
 
 def _imports(
@@ -247,7 +284,13 @@ def _imports(
 
 
 async def bring(
-    store: Sessions, source: str, found: ImportPlan, told: Told, *, foreign: bool
+    store: Sessions,
+    source: str,
+    found: ImportPlan,
+    told: Told,
+    *,
+    foreign: bool,
+    looks: LookPlan | None = None,
 ) -> tuple[int, list[SessionId]]:
     """Stores what the survey found and nothing else: a file that has to be read again and has changed since
     is left for the next time. Gives how many sessions have it now, and those that went another way."""
@@ -255,7 +298,7 @@ async def bring(
     met: set[SessionId] = set()
 
     async def store_one(each: StoredSession) -> None:
-        state = await _carried(store, each, new=found.states[each.header.id] is ImportState.NEW)
+        state = await _carried(store, each, looks, new=found.states[each.header.id] is ImportState.NEW)
         (met if state is ImportState.OTHER else stored).add(each.header.id)
         told(found.wanted[each.header.id, each.transcript.head])
 
@@ -284,11 +327,11 @@ def _again(source: str, found: ImportPlan, *, foreign: bool) -> Iterator[StoredS
                 yield each
 
 
-async def _carried(store: Sessions, each: StoredSession, *, new: bool) -> ImportState:
+async def _carried(store: Sessions, each: StoredSession, looks: LookPlan | None, *, new: bool) -> ImportState:
     """Somebody else may import the same at this moment: then there is nothing left to add."""
     for attempt in range(TRIES):
         try:
-            return await carry(store, each, new=new and attempt == 0)
+            return await carry(store, each, new=new and attempt == 0, looks=looks)
         except Conflict:
             continue
     return ImportState.OTHER

@@ -61,9 +61,9 @@ def gather(home: Path) -> Gathered:
             found.proposals.append(ImportProposal(target, journal.Add(entry), mark, f"Hermes' {name}"))
     top = home / "skills"
     bundled = _bundled(top / _MANIFEST)
-    for folder in _folders(top):
+    for folder in find_folders(top):
         try:
-            proposal = _skill(folder)
+            proposal = read_skill(folder, "Hermes' skills")
         except (Refused, ValueError) as error:
             found.problems.append(f"{one_line(str(folder), 200)}: {one_line(str(error), 300)}")
             continue
@@ -94,7 +94,7 @@ def _bundled(manifest: Path) -> set[str]:
     return {line.partition(":")[0].strip() for line in lines if line.strip()}
 
 
-def _folders(top: Path) -> Iterator[Path]:
+def find_folders(top: Path) -> Iterator[Path]:
     for place, folders, files in os.walk(top):
         if DOCUMENT in files and Path(place) != top:
             folders.clear()
@@ -103,11 +103,12 @@ def _folders(top: Path) -> Iterator[Path]:
         folders[:] = [] if deep else sorted(each for each in folders if not each.startswith("."))
 
 
-def _skill(folder: Path) -> ImportProposal:
+def read_skill(folder: Path, source: str) -> ImportProposal:
+    """Return a skill as a proposal. Raises Refused or ValueError if it is none."""
     plan = plan_folder(folder, adapt=_adapted)
     parts = sorted((path, digest(data)) for path, data in plan.files.items())
     edit = Install(plan.files, str(folder.resolve()))
-    return ImportProposal(skill(plan.name), edit, digest(repr(parts).encode()), "Hermes' skills")
+    return ImportProposal(skill(plan.name), edit, digest(repr(parts).encode()), source)
 
 
 def _adapted(text: str) -> str:

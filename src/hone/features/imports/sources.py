@@ -11,9 +11,11 @@ from typing import BinaryIO
 from msgspec import Struct
 
 from hone.core.errors import HoneError
+from hone.core.regex import regex
 from hone.core.visible import one_line
-from hone.features.imports import claude, codex, hermes, openai
+from hone.features.imports import claude, codex, hermes, openai, opencode
 from hone.features.imports.conversation import REPEATED, Conversation, ImportReport, Row
+from hone.features.imports.reading_sqlite import WAL
 from hone.files.atomic import open_file
 
 Reader = Callable[[Iterable[tuple[int, Row]], str, ImportReport], Iterator[Conversation]]
@@ -23,10 +25,11 @@ LINES: Mapping[str, tuple[Reader, str, str]] = {
     openai.NAME: (openai.read, ".", "*.jsonl"),
     codex.NAME: (codex.read, "sessions", "rollout-*.jsonl"),
 }
-SOURCES = (*LINES, hermes.NAME)
+SOURCES = (*LINES, hermes.NAME, opencode.NAME)
 STATE = "state.db"
 LONGEST = 64 * 1024 * 1024
 """Bytes of a line."""
+_UUID = regex(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.jsonl")
 
 
 class SourceFile(Struct, frozen=True):
@@ -45,6 +48,12 @@ class SourceFile(Struct, frozen=True):
         return found.st_size if found else 0
 
     @property
+    def mark(self) -> tuple[int, ...]:
+        """By what to see that nobody has touched it: size and time, of what SQLite keeps beside it, too."""
+        found = map(_stat, (self.path, self.path.with_name(f"{self.path.name}{WAL}")))
+        return tuple(number for each in found if each for number in (each.st_size, each.st_mtime_ns))
+
+    @property
     def at(self) -> datetime:
         found = _stat(self.path)
         return datetime.fromtimestamp(found.st_mtime, UTC) if found else datetime.now(UTC)
@@ -54,6 +63,8 @@ def source_files(source: str, path: Path) -> list[SourceFile]:
     """Raises HoneError if there is nothing of the kind."""
     if source == hermes.NAME:
         return _hermes(path)
+    if source == opencode.NAME:
+        return _opencode(path)
     reader, below, pattern = LINES[source]
     return [SourceFile(file, _lines(reader)) for file in find(path, below, pattern)]
 
@@ -97,6 +108,19 @@ def _hermes(home: Path) -> list[SourceFile]:
     return found
 
 
+def _opencode(path: Path) -> list[SourceFile]:
+    """The database of the stable channel, and those of others beside it."""
+    if not path.is_dir():
+        return [SourceFile(each, opencode.conversations) for each in find(path, ".", "")]
+    found = sorted(path.glob("opencode*.db"))
+    if not found and (path / "storage").is_dir():
+        raise HoneError(
+            f"{one_line(str(path), 200)} has no {opencode.DATABASE}: it is from OpenCode before 1.2. Start a "
+            "later OpenCode once; it moves your conversations into its database."
+        )
+    return [SourceFile(each, opencode.conversations) for each in found]
+
+
 def _object(path: Path, report: ImportReport) -> Iterator[Conversation]:
     with opened(path) as file:
         data = file.read()
@@ -108,6 +132,39 @@ def _object(path: Path, report: ImportReport) -> Iterator[Conversation]:
     found = hermes.read_file(value, path.stem, report) if isinstance(value, dict) else None
     if found:
         yield found
+
+
+def default_folder(source: str, environ: Mapping[str, str] = os.environ) -> Path:
+    """Return where an agent keeps what it writes, unless it was told otherwise."""
+    own = {
+        claude.NAME: ("CLAUDE_CONFIG_DIR", ".claude"),
+        codex.NAME: ("CODEX_HOME", ".codex"),
+        hermes.NAME: ("HERMES_HOME", ".hermes"),
+    }
+    home = Path(environ.get("HOME") or Path.home())
+    if source == opencode.NAME:
+        return Path(environ.get("XDG_DATA_HOME") or home / ".local" / "share") / "opencode"
+    variable, name = own[source]
+    return Path(environ.get(variable) or home / name)
+
+
+def recognize(path: Path) -> str:
+    """Return the agent that wrote what lies at a path, by the names of the files. Raises HoneError."""
+    if not path.exists():
+        raise HoneError(f"{one_line(str(path), 200)} is not there.")
+    folder = path if path.is_dir() else path.parent
+    if path.name == STATE or (folder / STATE).is_file():
+        return hermes.NAME
+    if any(folder.glob("opencode*.db")):
+        return opencode.NAME
+    names = [each.name for each in find(path, ".", "*.jsonl")]
+    if any(name.startswith("rollout-") for name in names):
+        return codex.NAME
+    if any(_UUID.fullmatch(name) for name in names):
+        return claude.NAME
+    if names:
+        return openai.NAME
+    raise HoneError(f"{one_line(str(path), 200)} holds no conversations of an agent that Hone knows.")
 
 
 def find(path: Path, below: str, pattern: str) -> list[Path]:

@@ -10,7 +10,7 @@ from hone.cli.context import with_home
 from hone.cli.model_facts import show
 from hone.cli.models import describe_offers, find_current, look, to_values
 from hone.cli.options import FAILED, Options, confirm
-from hone.cli.output import echo, echo_json
+from hone.cli.output import echo, echo_json, screen_width, wrap_rows
 from hone.core.visible import visible
 from hone.features.local_models.local import PROVIDER
 from hone.features.local_models.weights import ModelCache, Weights
@@ -54,12 +54,12 @@ def show_usable(options: Options, *, as_json: bool) -> None:
         if as_json:
             echo_json(to_values(found, current, offers))
         else:
-            echo(map(visible, describe_offers(found, current, offers)))
+            echo(wrap_rows(map(visible, describe_offers(found, current, offers)), screen_width()))
 
     with_home(options, act)
     if not as_json:
-        echo(_addable(cache))
-        echo(_embedding(_embedding_cache(options)))
+        more = (*_addable(cache), *_embedding(_embedding_cache(options)))
+        echo(wrap_rows(more, screen_width()))
 
 
 def _offer(hone: Hone, weights: Weights) -> ModelOffer:
@@ -156,7 +156,7 @@ def _agreed(folder: Path, missing: list[tuple[str, int]]) -> bool:
     for what, size in missing:
         click.echo(f"  {what}: {megabytes(size)}")
     click.echo(f"and kept in {visible(str(folder))}.")
-    return confirm("Fetch it?", "Nobody can be asked here whether to fetch it: say --yes.", yes=False)
+    return confirm("Fetch it?", "Hone cannot ask here whether to fetch it. Add --yes.", yes=False)
 
 
 def _cache(options: Options) -> ModelCache:

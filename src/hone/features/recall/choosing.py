@@ -59,7 +59,7 @@ async def _use(home: Path, name: str, *, yes: bool) -> int:
     try:
         extent = await measure_messages(home, READ)
         echo(map(visible, describe(name, made, extent, settings)))
-        alone = f"Nobody can be asked here whether text may be sent to {made.host}: say --yes."
+        alone = f"Hone cannot ask here whether text may be sent to {made.host}. Add --yes."
         if made.host and not confirm("Send it there?", alone, yes=yes):
             click.echo("Nothing was sent or changed.")
             return FAILED

@@ -6,7 +6,7 @@ from hone.features.recall.choosing import status, use
 from hone.features.recall.evaluating import evaluate, questions
 
 
-@click.group(short_help="Search by meaning, too, and measure how well search finds.")
+@click.group(short_help="Set up search by meaning, and measure how well search works.")
 def recall() -> None:
     """Search by meaning, too: choose how, see how far it is, and measure how well search finds."""
 

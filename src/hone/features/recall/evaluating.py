@@ -27,7 +27,7 @@ NOTHING_NAMED = (
     "Say what to ask: --bundled, or --questions FILE. "
     "A model can write questions about your own conversations: hone recall questions --write FILE"
 )
-ALONE = "Nobody can be asked here whether to send this: say --yes."
+ALONE = "Hone cannot ask here whether to send this. Add --yes."
 FILE = click.Path(dir_okay=False, path_type=Path)
 EPILOG = """\b
 Examples:
@@ -98,7 +98,7 @@ def progress() -> Tell:
 @click.option("--write", "path", type=FILE, required=True, metavar="FILE", help="A new file for them.")
 @click.option("--count", type=click.IntRange(1, 1_000), default=40, show_default=True, help="How many.")
 @click.option("--seed", type=int, default=1, show_default=True, help="Which messages are drawn.")
-@click.option("--model", default="", metavar="PROVIDER/NAME", help="Another model than the one you use.")
+@click.option("--model", default="", metavar="PROVIDER/NAME", help="Use this model instead of yours.")
 @click.option("--yes", is_flag=True, help="Send it without a question.")
 @click.pass_obj
 def questions(options: Options, path: Path, count: int, seed: int, model: str, yes: bool) -> int:
@@ -108,7 +108,7 @@ def questions(options: Options, path: Path, count: int, seed: int, model: str, y
     message; those that repeat its words are left out. Recognized secrets are not sent.
     """
     if path.exists():
-        raise Refused(f"{path} is there already and is left as it is.")
+        raise Refused(f"{path} already exists and was not changed.")
 
     async def act(hone: Hone) -> int:
         subjects = await draw(hone.sessions, count, seed)

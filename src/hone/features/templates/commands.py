@@ -9,7 +9,7 @@ from hone.app import Hone
 from hone.cli.context import with_home
 from hone.cli.listing import folded
 from hone.cli.options import Options
-from hone.cli.output import columns, echo, echo_json, lay_out, number_of
+from hone.cli.output import echo, echo_json, lay_out, number_of, screen_width
 from hone.cli.render import describe, extent
 from hone.core.messages import ToolCall
 from hone.core.trust import Trust
@@ -94,7 +94,7 @@ def list_(options: Options, work: str | None, tags: tuple[str, ...], as_json: bo
     if as_json:
         echo_json([_summary(each) for each in found])
     elif found:
-        echo(lay_out(TITLES, [_row(each) for each in found], columns(), right=("examples", "uses")))
+        echo(lay_out(TITLES, [_row(each) for each in found], screen_width(), right=("examples", "uses")))
     else:
         click.echo("There are no such templates." if work or tags else EMPTY)
 

@@ -31,7 +31,7 @@ FAULTS = 10
 
 @click.group()
 def traces() -> None:
-    """Take conversations out as a file, bring them back, draw their tree."""
+    """Export conversations to a file, import them, draw their tree."""
 
 
 @traces.command(short_help="Write the conversations as JSON, each message once.")
@@ -41,7 +41,9 @@ def traces() -> None:
 )
 @click.option("--session", "ids", metavar="ID", multiple=True, help="This one and what was forked from it.")
 @click.option("--include-reviews/--no-reviews", "reviews", default=True, help="With what Hone learned from.")
-@click.option("--raw", is_flag=True, help="The exact bytes, secrets included; only so do all hashes stay.")
+@click.option(
+    "--raw", is_flag=True, help="The exact bytes, secrets included. Only then do all hashes stay the same."
+)
 @click.pass_obj
 def export(
     options: Options, output: Path | None, since: str | None, ids: tuple[str, ...], reviews: bool, raw: bool
@@ -83,15 +85,15 @@ def parse_since(text: str) -> datetime:
 
 @traces.command("import", short_help="Store the sessions of a file that export wrote.")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--own", is_flag=True, help="You vouch for the file: what it says the owner said, you said.")
-@click.option("--dry-run", is_flag=True, help="Tell what there is, and store nothing.")
+@click.option("--own", is_flag=True, help="Vouch for the file: the owner's words in it count as yours.")
+@click.option("--dry-run", is_flag=True, help="Show what there is, and store nothing.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @click.pass_obj
 def import_(options: Options, file: Path, own: bool, dry_run: bool, yes: bool) -> int:
     """Store the sessions of a FILE that `export` wrote, with the same ids and hashes.
 
-    You see what it holds first. What is here already is not stored again, and nothing is overwritten. Lines
-    that do not hold are left out and counted.
+    Hone shows first what it holds. It stores nothing twice and overwrites nothing. Invalid lines are left out
+    and counted.
     """
     found = read(_read(file).split(b"\n"))
 
@@ -122,7 +124,7 @@ def _tell(found: FoundTrace, steps: Sequence[RestoreStep], *, own: bool) -> None
     click.echo(f"{len(news):,} new, {len(longer):,} longer than here, {len(same):,} here already.")
     if other:
         click.echo(
-            f"{number_of(len(other), 'session')} of the same name went on in another way here and stay:"
+            f"{number_of(len(other), 'session')} of the same name continued differently here and stay:"
         )
         click.echo(f"  {' '.join(other)}")
     if found.faults:
@@ -131,7 +133,7 @@ def _tell(found: FoundTrace, steps: Sequence[RestoreStep], *, own: bool) -> None
             click.echo(f"  {one_line(fault, 200)}")
     if (news or longer) and not own:
         click.echo(
-            "Their words count as foreign: nothing becomes active on them. --own vouches for the file."
+            "Their words count as foreign: lessons from them wait for you. --own vouches for the file."
         )
 
 
@@ -141,14 +143,14 @@ async def _store(hone: Hone, found: FoundTrace, steps: Sequence[RestoreStep], *,
     if not due:
         click.echo("There is nothing to store.")
         return 0
-    alone = f"{count} would be stored. Nobody can be asked here: say --yes."
+    alone = f"{count} would be stored. Hone cannot ask here. Add --yes."
     if not confirm(f"Store {count}?", alone, yes=yes):
         click.echo("Nothing was stored.")
         return FAILED
     failed = await restore(hone.sessions, found.tree, due)
     click.echo(f"Stored {number_of(len(due) - len(failed), 'session')}.")
     for step in failed:
-        click.echo(f"{step.trace.header.id} has changed here in the meantime and stays as it is.", err=True)
+        click.echo(f"{step.trace.header.id} has changed here meanwhile and stays unchanged.", err=True)
     return FAILED if failed else 0
 
 
@@ -179,7 +181,7 @@ async def tree(hone: Hone, session: str | None, limit: int) -> Iterable[str]:
     rows = {each.header.id: await _row(store, each) for each in shown}
     width = max(60, columns())
     lines = [one_line(line, width) for root in roots for line in _draw(root, rows)]
-    return lines or "There are no sessions yet. Start one: hone"
+    return lines or "There are no conversations yet. Start one: hone"
 
 
 class Row(Struct, frozen=True):

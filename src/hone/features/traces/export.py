@@ -17,7 +17,18 @@ from msgspec.structs import asdict
 
 from hone.core.errors import Corrupt, Missing
 from hone.core.ids import SessionId
-from hone.core.messages import Message, Part, Reminder, Role, SystemNote, Text, Thinking, ToolCall, ToolResult
+from hone.core.messages import (
+    Attachment,
+    Message,
+    Part,
+    Reminder,
+    Role,
+    SystemNote,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+)
 from hone.core.ports import Header, Sessions, SessionSummary, Spending, StoredSession
 from hone.core.prefix import Prefix
 from hone.core.transcript import Node
@@ -238,6 +249,8 @@ def _washed(part: Part, clean: Clean) -> Part:
     match part:
         case Text(text) | ToolResult(text=text) | SystemNote(text) | Reminder(text):
             return replace(part, text=clean(text))
+        case Attachment(text, name):
+            return replace(part, text=clean(text), name=clean(name))
         case Thinking(text) if clean(text) != text:
             return Thinking(clean(text))  # its seal is one of other words
         case ToolCall(arguments=arguments):

@@ -114,6 +114,13 @@ def _field(text: str, key: str) -> str:
     return f"{found[0].rstrip()}\n" if found else ""
 
 
+def read_front_matter(text: str) -> dict[str, Any]:
+    """Return the front matter as any reader of YAML sees it. Raises Refused."""
+    from hone.knowledge.skills.front_matter import read_values  # noqa: PLC0415  as below
+
+    return read_values(_split(text)[0], EXAMPLE)
+
+
 def _split(text: str) -> tuple[str, str]:
     lines = text.split("\n")
     if lines[0].rstrip() != FENCE:

@@ -88,10 +88,10 @@ def find_protection(
     corrects: bool = False,
 ) -> str:
     """Why a change of this skill by this actor must wait for the owner; empty if it need not. None is a skill
-    that is not there yet. What an experiment proposes waits in any case. `asked`: the owner asks for this
-    change. `corrects`: of a skill that came from elsewhere, it makes a copy. Raises Refused where the actor
-    may not even propose one."""
-    if skill is None or actor in (Actor.OWNER, Actor.EXPERIMENT):
+    that is not there yet. What an experiment or a client proposes waits in any case. `asked`: the owner asks
+    for this change. `corrects`: of a skill that came from elsewhere, it makes a copy. Raises Refused where
+    the actor may not even propose one."""
+    if skill is None or actor in (Actor.OWNER, Actor.EXPERIMENT, Actor.CLIENT):
         return ""
     if skill.pinned and actor is Actor.AGENT:
         return "" if asked else f"the skill {name} is pinned, and the user has not asked for this change"

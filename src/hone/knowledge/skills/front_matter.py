@@ -6,6 +6,7 @@ from typing import Any
 import yaml
 
 from hone.core.errors import Refused
+from hone.core.regex import regex
 
 DEEPEST = 4
 
@@ -25,6 +26,27 @@ def read(front: str, example: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise Refused(f"The front matter of SKILL.md must be lines of `key: value`, like this:\n{example}")
     return value
+
+
+class _CoreLoader(yaml.SafeLoader):
+    """Takes a scalar for what all readers of YAML take it for: a number, true, false, null, or else text."""
+
+
+_CoreLoader.yaml_implicit_resolvers = {}
+for _pattern, _kind, _first in (
+    (r"true|True|TRUE|false|False|FALSE", "bool", "tTfF"),
+    (r"~|null|Null|NULL|", "null", ["~", "n", "N", ""]),
+    (r"[-+]?(?:0|[1-9][0-9]*)", "int", "-+0123456789"),
+    (r"[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?", "float", "-+0123456789."),
+):
+    _CoreLoader.add_implicit_resolver(f"tag:yaml.org,2002:{_kind}", regex(rf"^(?:{_pattern})$"), list(_first))
+
+
+def read_values(front: str, example: str) -> dict[str, Any]:
+    """Return the fields with their values as YAML has them. Raises Refused as `read` does."""
+    read(front, example)
+    found: dict[str, Any] = yaml.load(front, _CoreLoader)
+    return found
 
 
 def _vet(events: Iterable[yaml.Event]) -> None:

@@ -34,7 +34,7 @@ def plan_folder(folder: Path, name: str = "", adapt: Callable[[str], str] = str)
     """The folder as a skill named as its document says, or `name`. `adapt` makes the document one of the open
     format, if it is another one. Raises Refused with advice."""
     if not os.path.lexists(folder / DOCUMENT):
-        raise Refused(f"{one_line(str(folder), 200)} has no {DOCUMENT}, so it is no skill.")
+        raise Refused(f"{one_line(str(folder), 200)} has no {DOCUMENT}, so it is not a skill.")
     return plan_install(*_gathered(folder), name, adapt)
 
 
@@ -43,7 +43,7 @@ def plan_install(
 ) -> InstallPlan:
     """Files from wherever as a skill. Raises Refused with advice."""
     if DOCUMENT not in files:
-        raise Refused(f"There is no {DOCUMENT} in there, so it is no skill.")
+        raise Refused(f"There is no {DOCUMENT} in there, so it is not a skill.")
     text = adapt(decode(DOCUMENT, files[DOCUMENT]))
     files[DOCUMENT] = text.encode()
     document = parse(text)

@@ -41,7 +41,7 @@ def _root(tree: SourceTree, folder: str) -> str:
             raise Refused(f"{one_line(folder, 200)} is no skill in there. {_named(roots)}")
         return f"{folder}/"
     if not roots:
-        raise Refused(f"There is no {DOCUMENT} in there, so it is no skill.")
+        raise Refused(f"There is no {DOCUMENT} in there, so it is not a skill.")
     outer = [root for root in roots if not any(root.startswith(other) for other in roots if other != root)]
     if len(outer) > 1:
         raise Refused(f"There are several skills in there; choose one with --path. {_named(outer)}")

@@ -169,6 +169,9 @@ class Http:
     def get(self, url: str, headers: Mapping[str, str]) -> AbstractAsyncContextManager[Exchange]:
         return self._exchange("GET", url, headers, b"", None)
 
+    def delete(self, url: str, headers: Mapping[str, str]) -> AbstractAsyncContextManager[Exchange]:
+        return self._exchange("DELETE", url, headers, b"", None)
+
     async def close(self) -> None:
         """Close what rests in this event loop; a later request opens a connection again."""
         _, keeper = self._pools.pop(asyncio.get_running_loop(), (None, None))

@@ -60,7 +60,7 @@ class PathRules(Struct, frozen=True):
         guarded = self.guards(path, action)
         if guarded or action is Action.READ or self.is_inside(path):
             return guarded
-        return "It lies outside the working folder."
+        return "It is outside the working folder."
 
     def guards(self, path: Path, action: Action) -> str:
         """Return why only a rule that names this very path may allow it, in a sentence; else empty."""
@@ -85,14 +85,15 @@ def judge_file(request: Request, mode: Mode, rules: RuleSet, places: PathRules) 
         return deny_by(denied)
     if writes and mode is Mode.PLAN:
         return Ruling(Decision.DENY, PLANNING)
-    doubt = places.doubt(path, request.action)
+    doubt = " ".join(filter(None, (places.doubt(path, request.action), *request.doubts)))
     binding = [each for each in rules.allow if not (each.is_wide and places.guards(path, request.action))]
     allowed = match_path(binding, request.tool, path, places.folder)
     if allowed or mode is Mode.FULL:
         return allow_by(allowed)
     if not doubt and not (writes and mode is Mode.ASK):
         return ALLOW
-    return Ruling(Decision.ASK, doubt, _name(path, "write_file" if writes else "read_file"))
+    lasting = () if request.doubts else _name(path, "write_file" if writes else "read_file")
+    return Ruling(Decision.ASK, doubt, lasting)
 
 
 def _name(path: Path, tool: str) -> tuple[Rule, ...]:
@@ -135,6 +136,8 @@ def judge_use(request: Request, mode: Mode, rules: RuleSet) -> Ruling:
         return deny_by(denied)
     if mode is Mode.PLAN:
         return Ruling(Decision.DENY, PLANNING)
-    if mode is not Mode.ASK or match_use(rules.allow, about):
+    doubts = " ".join(request.doubts)
+    is_free = mode is Mode.FULL or (mode is Mode.AUTO and not doubts)
+    if is_free or match_use(rules.allow, about):
         return ALLOW
-    return Ruling(Decision.ASK, "", (Rule(request.tool, "*"),))
+    return Ruling(Decision.ASK, doubts, (Rule(request.tool, "*"),))

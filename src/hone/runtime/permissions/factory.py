@@ -88,11 +88,13 @@ class PermissionsFactory:
         if found:
             yield from _sourced(found.texts.parse(), FILE, counts=self.approvals.is_approved(folder, found))
 
-    def _remember(self, folder: Path, rule: Rule) -> None:
+    def _remember(self, folder: Path, rule: Rule) -> bool:
         try:
             self.rules.add(path_to_text(folder), "allow", rule)
         except StoreError as error:
             self._say(f"{error} Your answer holds for this conversation.")
+            return False
+        return True
 
 
 def _sourced(rules: RuleSet, source: str, *, counts: bool = True) -> Iterator[SourcedRule]:

@@ -33,13 +33,13 @@ ALONE = "This needs the user's consent, and nobody is there to ask."
 
 class OwnerPermissions:
     """`rules` are read anew for each request, so that a rule counts from the moment it is written. `remember`
-    keeps a rule for good."""
+    keeps a rule for good; it returns whether it could."""
 
     def __init__(
         self,
         places: PathRules,
         rules: Callable[[], RuleSet],
-        remember: Callable[[Rule], None],
+        remember: Callable[[Rule], bool],
         *,
         ask: Ask = nobody,
         mode: Mode = Mode.AUTO,
@@ -96,7 +96,7 @@ class OwnerPermissions:
     async def ask(self, question: Question, tool: str) -> Answer:
         """Ask what a tool wants to know. An answer for longer is a rule `tool: pattern`."""
         covered = exact_rule(tool, one_line(question.pattern, 500)) if question.pattern else ()
-        asked = Question(question.text, question.detail, "\n".join(map(str, covered)))
+        asked = Question(question.text, question.detail, "\n".join(map(str, covered)), wanted=question.wanted)
         async with self._turn:
             try:
                 rules = self._merged()
@@ -158,12 +158,11 @@ class OwnerPermissions:
         return answer
 
     def _keep(self, answer: Answer, rules: tuple[Rule, ...]) -> None:
-        is_for_good = answer.choice == Answer.ALWAYS.choice
-        if is_for_good or answer.choice == Answer.SESSION.choice:
+        """What is stored is not kept here, too: a rule that the owner removes is gone at once."""
+        if answer.choice == Answer.SESSION.choice:
             self._session.update(rules)
-        if is_for_good:
-            for rule in rules:
-                self._remember(rule)
+        elif answer.choice == Answer.ALWAYS.choice:
+            self._session.update(rule for rule in rules if not self._remember(rule))
 
 
 def _is_outward(request: Request) -> bool:

@@ -64,7 +64,7 @@ def parse_rule(text: str) -> Rule:
     """Raises Refused for what is no rule."""
     tool, colon, pattern = text.partition(":")
     if not colon or not re.fullmatch(r"[A-Za-z0-9_-]+|\*", tool.strip()) or not pattern.strip():
-        raise Refused(f"{text!r} is no rule. Write it as `tool: pattern`, e.g. `terminal: git push *`.")
+        raise Refused(f"{text!r} is not a rule. Write it as `tool: pattern`, e.g. `terminal: git push *`.")
     return Rule(tool.strip(), pattern.strip())
 
 

@@ -32,7 +32,7 @@ def find_foreign(home: Path, path: Path) -> ForeignFile | None:
     real = path.resolve()
     data = read(real)
     if data is None:
-        raise Refused(f"{one_line(str(path), 300)} is no file that can be read; nothing was changed.")
+        raise Refused(f"{one_line(str(path), 300)} is not a readable file; nothing was changed.")
     folders = Folders.of(home)
     if not folders.trusts(real):
         raise Refused(

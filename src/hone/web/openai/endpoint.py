@@ -13,19 +13,21 @@ from starlette.responses import Response, StreamingResponse
 
 from hone.core.errors import HoneError, Missing, Refused
 from hone.core.events import CallStarted, Event
+from hone.core.histories import HistoryNote
 from hone.core.ids import SessionId
-from hone.core.messages import Image, Message, Role, digest
+from hone.core.messages import Image, Message, Role, digest, sound
 from hone.core.model import Restart, TextPiece, total
 from hone.core.regex import regex
 from hone.core.trust import Trust
 from hone.core.turn import Stop, Turn
+from hone.core.visible import visible
 from hone.runtime.pictures import check_vision
 from hone.runtime.returning import extract
 from hone.web.answers import answer, failure, problem, told
 from hone.web.callers import ApiCaller, is_foreign, may_continue
 from hone.web.open_sessions import OpenSession, Words
 from hone.web.openai import shapes
-from hone.web.openai.matching import BETWEEN, Pairs, Places, merged, seen
+from hone.web.openai.matching import BETWEEN, Pairs, Places, StoredPlaces, key, merged, seen
 from hone.web.openai.shapes import HONE, BadRequest, Completion
 from hone.web.operation import STREAM, Nothing, Operation, OperationCall
 
@@ -53,6 +55,9 @@ class Turned(Struct, frozen=True):
     counted: bool
     id: str
     caller: ApiCaller
+    places: StoredPlaces
+    before: str
+    """The head before the turn."""
 
 
 class ChatEndpoint:
@@ -100,10 +105,21 @@ class ChatEndpoint:
         created = int(state.clock.now().timestamp())
         id = f"chatcmpl-{open_session.session.id}-{len(open_session.session.transcript) + 1}"
         teller = Teller(whole=form is not None)
+        before = open_session.session.transcript.head
         task = state.open_sessions.send(open_session, Words(last, voice, aside, form=form), teller.hear)
         task.add_done_callback(lambda _: teller.queue.put_nowait(None))
         return Turned(
-            open_session, task, teller, seen(messages), body.model, created, counted, id, call.caller
+            open_session,
+            task,
+            teller,
+            seen(messages),
+            body.model,
+            created,
+            counted,
+            id,
+            call.caller,
+            state.places,
+            before,
         )
 
     async def _named(self, call: Call, name: str, model: str) -> OpenSession:
@@ -132,7 +148,7 @@ class ChatEndpoint:
         if not any(each.role is Role.ASSISTANT for each in history):
             return await state.open_sessions.begin(model, own, told=merged(history))
         may = partial(_may_continue, call)
-        place = await self._places_of(call.caller).find(seen(history), state.hone.sessions, may)
+        place = await self._places_of(call.caller).find(seen(history), state.places, may)
         if place is None:
             return await state.open_sessions.begin(model, own, told=merged(history))
         id, count = place
@@ -192,8 +208,10 @@ class ChatEndpoint:
 
     def _remember(self, turned: Turned, text: str) -> None:
         session = turned.open_session.session
-        pairs = (*turned.pairs, (Role.ASSISTANT.value, text.strip()))
-        self._places_of(turned.caller).remember(pairs, (session.id, len(session.transcript)))
+        pairs = (*turned.pairs, (Role.ASSISTANT.value, visible(sound(text)).strip()))
+        count, head = len(session.transcript), session.transcript.head
+        self._places_of(turned.caller).remember(pairs, (session.id, count))
+        turned.places.note(HistoryNote(session.id, turned.before, head, count, key(pairs)))
 
     async def models(self, call: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
         """Hone, and the model it asks."""
@@ -206,8 +224,8 @@ class ChatEndpoint:
     @property
     def operations(self) -> tuple[Operation, ...]:
         return (
-            Operation("POST", "/v1/chat/completions", self.complete, body=Completion),
-            Operation("GET", "/v1/models", self.models),
+            Operation("POST", "/v1/chat/completions", self.complete, body=Completion, for_programs=True),
+            Operation("GET", "/v1/models", self.models, for_programs=True),
         )
 
 

@@ -5,16 +5,23 @@ the answer. The digest of all turns so far identifies the message to continue fr
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 
 from hone.core.errors import StoreError
+from hone.core.histories import Histories, HistoryNote
+from hone.core.ids import SessionId
 from hone.core.messages import Message, Role, Text, canonical, digest, sound
+from hone.core.overview import Overview
 from hone.core.ports import Sessions
 from hone.core.transcript import Transcript
-from hone.core.turn import Origin
 from hone.core.visible import visible
 
 SEARCHED = 500
 """Sessions that are looked through for a history that nobody here remembers."""
+GLANCE = 4
+"""Messages by which a conversation in other words is told before it is read whole."""
+AT_A_TIME = 4
+"""Sessions that are added to the index in one go, beside everything else."""
 REMEMBERED = 20_000
 """Histories whose places are remembered."""
 ALIKE = 100
@@ -33,27 +40,43 @@ def seen(messages: Iterable[Message]) -> Pairs:
     """What a client knows of them: who spoke, and the words. White space at the ends is anybody's."""
     pairs: list[tuple[str, str]] = []
     for message in messages:
-        text = visible(sound(message.text)).strip()
-        if message.role is Role.TOOL or not (text or message.role is Role.USER):
-            continue
-        if pairs and pairs[-1][0] == message.role:
-            pairs[-1] = (message.role, f"{pairs[-1][1]}{BETWEEN}{text}")
-        else:
-            pairs.append((message.role, text))
+        pairs[-1:] = joined(tuple(pairs[-1:]), message)
     return tuple(pairs)
 
 
+def joined(last: Pairs, message: Message) -> Pairs:
+    """The last pair, if there is one, and what a message adds to it or after it."""
+    text = visible(sound(message.text)).strip()
+    if message.role is Role.TOOL or not (text or message.role is Role.USER):
+        return last
+    if last and last[0][0] == message.role:
+        return ((message.role, f"{last[0][1]}{BETWEEN}{text}"),)
+    return (*last, (message.role, text))
+
+
 def key(pairs: Pairs) -> str:
-    return digest(canonical(pairs).encode())
+    """A digest that grows with the history, so that the keys of all its beginnings take one pass."""
+    found = ""
+    for pair in pairs:
+        found = _longer(found, pair)
+    return found
+
+
+def _longer(before: str, pair: tuple[str, str]) -> str:
+    return digest(canonical((before, *pair)).encode())
 
 
 def places(transcript: Transcript) -> Iterator[tuple[str, int]]:
     """The key after each turn, and how many messages there are."""
     messages = tuple(transcript)
-    for number in range(1, len(messages) + 1):
+    before, pairs = "", Pairs()
+    for number, message in enumerate(messages, 1):
+        pairs = joined(pairs, message)
+        if len(pairs) > 1:
+            before, pairs = _longer(before, pairs[0]), pairs[1:]
         last = number == len(messages)
-        if messages[number - 1].role is Role.ASSISTANT and (last or messages[number].role is Role.USER):
-            yield key(seen(messages[:number])), number
+        if message.role is Role.ASSISTANT and (last or messages[number].role is Role.USER):
+            yield _longer(before, pairs[0]) if pairs else before, number
 
 
 def merged(messages: Sequence[Message]) -> list[Message]:
@@ -83,30 +106,92 @@ class Places:
         while len(self._known) > REMEMBERED:
             del self._known[next(iter(self._known))]
 
-    async def find(self, pairs: Pairs, sessions: Sessions, may: MayContinue) -> Place | None:
+    async def find(self, pairs: Pairs, stored: "StoredPlaces", may: MayContinue) -> Place | None:
         """The place that was left last. Two conversations in the same words are two places, each gone on
         with once; whoever comes back to one that went on branches off."""
         name = key(pairs)
         if left := self._known.get(name):
             place = left.pop() if len(left) > 1 else left[0]
             return place if await may(place[0]) else None
-        found = await _stored(pairs, name, sessions, may)
+        found = await stored.find(pairs, name, may)
         if found:
             self.remember(pairs, found)
         return found
 
 
-async def _stored(pairs: Pairs, name: str, sessions: Sessions, may: MayContinue) -> Place | None:
-    """What an earlier process left: looked for among the conversations that begin with the same words."""
-    first = " ".join(pairs[0][1].split())
-    for summary in await sessions.list(SEARCHED, Origin.USER):
-        if not summary.opening or not first.startswith(visible(summary.opening)[:40]):
-            continue
+class StoredPlaces:
+    """What earlier processes left, by an index that is filled where it is needed, and bit by bit beside."""
+
+    def __init__(self, sessions: Sessions, histories: Histories, overview: Overview) -> None:
+        self._sessions = sessions
+        self._histories = histories
+        self._overview = overview
+        self._notes: list[HistoryNote] = []
+        self._left: list[SessionId] = []
+        self._damaged: set[SessionId] = set()
+        self._complete = False
+
+    async def find(self, pairs: Pairs, name: str, may: MayContinue) -> Place | None:
+        """If the index does not know the history, the conversations that begin with the same messages and are
+        not in it yet are added to it first."""
+        if place := await self._indexed(name, may):
+            return place
+        first = " ".join(pairs[0][1].split())
+        alike = [
+            id
+            for id, opening in await self._histories.unfilled(SEARCHED)
+            if opening and first.startswith(visible(opening)[:40]) and await self._begins(id, pairs)
+        ]
+        for id in alike:
+            await self._fill(id)
+        return await self._indexed(name, may) if alike else None
+
+    async def _begins(self, id: SessionId, pairs: Pairs) -> bool:
+        """Whether the first messages of a session are those of this history, or not all there to tell."""
         try:
-            stored = await sessions.load(summary.header.id)
+            window = await self._overview.window(id, 1, GLANCE)
         except StoreError:
-            continue  # gone, or damaged: nobody can go on with it
-        for found, count in places(stored.transcript):
-            if found == name and await may(summary.header.id):
-                return summary.header.id, count
-    return None
+            return False
+        begun = seen(node.message for node in window.nodes)
+        sure = begun if window.total <= GLANCE else begun[:-1]  # more may have been said in the last one
+        return all(one == other for one, other in zip(sure, pairs, strict=False))
+
+    async def _indexed(self, name: str, may: MayContinue) -> Place | None:
+        found = await self._histories.find(name)
+        if stale := [each.session for each in found if not each.current]:
+            for id in dict.fromkeys(stale):
+                await self._fill(id)
+            found = await self._histories.find(name)
+        for each in found:
+            if each.current and await may(each.session):
+                return each.session, each.messages
+        return None
+
+    def note(self, note: HistoryNote) -> None:
+        """A turn has ended. It is written down with others, by `tend`."""
+        self._notes.append(note)
+
+    async def tend(self) -> None:
+        """Write down what was noted, and add a few conversations of an older home to the index."""
+        notes, self._notes = self._notes, []
+        if notes:
+            self._left += await self._histories.add(notes)
+        if not self._left and not self._complete:
+            self._left = [id for id, _ in await self._histories.unfilled(AT_A_TIME + len(self._damaged))]
+            self._left = [id for id in self._left if id not in self._damaged]
+            self._complete = not self._left
+        some, self._left = self._left[:AT_A_TIME], self._left[AT_A_TIME:]
+        for id in some:
+            await self._fill(id)
+
+    async def _fill(self, id: SessionId) -> None:
+        """Nobody can go on with a session that is gone or damaged."""
+        if id in self._damaged:
+            return
+        try:
+            transcript = (await self._sessions.load(id)).transcript
+        except StoreError:
+            self._damaged.add(id)
+            return
+        with suppress(StoreError):  # a home that cannot be written is looked through each time
+            await self._histories.fill(id, transcript.head, list(places(transcript)))

@@ -7,9 +7,13 @@ from typing import Annotated, Any
 import msgspec
 
 from hone.core.errors import Conflict
-from hone.core.ledger import Actor, ChangeId, ChangeQuery, Entry
+from hone.core.ledger import SKILL, Actor, ChangeId, ChangeQuery, Entry
 from hone.core.messages import canonical, digest
 from hone.knowledge.descriptions import WAITS, DescribedChange, data, describe, diff, stat
+from hone.knowledge.journal import entries
+from hone.knowledge.keeper import OWNER, Keeper
+from hone.knowledge.resemblance import contradicts, find_alike
+from hone.knowledge.sections import find_new_entries
 from hone.knowledge.snapshots import journals
 from hone.knowledge.sources import quote
 from hone.web.operation import Nothing, Operation, OperationCall
@@ -57,10 +61,10 @@ def _contents(entry: Entry) -> list[list[str | None]]:
     return [[each.path, each.before, each.after] for each in entry.change.deltas]
 
 
-async def rows(state: ServerState, entries: Iterable[Entry]) -> list[dict[str, Any]]:
+async def rows(state: ServerState, made: Iterable[Entry]) -> list[dict[str, Any]]:
     """With each that waits `others` that are answered with it, so that they are shown with it."""
     keeper, found = state.hone.keeper, []
-    for change in await describe(keeper, entries):
+    for change in await describe(keeper, made):
         group = await keeper.together(change.entry) if change.fate == WAITS else [change.entry]
         others = await describe(keeper, [each for each in group if each.id != change.entry.id])
         found.append({**row(change), "others": [row(each) for each in others], "seen": seen(group)})
@@ -75,19 +79,17 @@ async def timeline(call: OperationCall[Timeline, Nothing]) -> dict[str, Any]:
         for target in journals(state.hone.folder):
             await keeper.text(target)  # what was edited by hand belongs to it
     latest = await keeper.ledger.latest()
-    # Ids have no gaps, so that many can lie at or behind `before`.
-    newer = max(0, latest - query.before + 1) if query.before else 0
     found = await keeper.ledger.entries(
         ChangeQuery(
             target=query.target,
             actor=query.actor,
             session=query.session,
             since=_aware(query.since) if query.since else None,
-            limit=query.limit + newer,
+            before=ChangeId(query.before) if query.before else None,
+            limit=query.limit,
         )
     )
-    older = [each for each in found if not query.before or each.id < query.before][: query.limit]
-    return {"changes": await rows(state, older), "latest": latest}
+    return {"changes": await rows(state, found), "latest": latest}
 
 
 def _aware(at: datetime) -> datetime:
@@ -107,11 +109,29 @@ async def one(call: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
 
 
 async def pending(call: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
-    """What waits for the owner, the oldest first; of a group the first one, which has the others with it."""
+    """What waits for the owner, the oldest first; of a group the first one, which has the others with it.
+    `near` are entries that it resembles or contradicts."""
     found: dict[str, Entry] = {}
-    for entry in await call.state.hone.ledger.pending():
+    keeper = call.state.hone.keeper
+    for entry in await keeper.ledger.pending():
         found.setdefault(entry.change.group or str(entry.id), entry)
-    return {"changes": await rows(call.state, found.values())}
+    told = await rows(call.state, found.values())
+    near = [await _near(keeper, entry) for entry in found.values()]
+    return {"changes": [{**each, "near": beside} for each, beside in zip(told, near, strict=True)]}
+
+
+async def _near(keeper: Keeper, entry: Entry) -> list[dict[str, str]]:
+    """Return the entries of the same part that a new one may repeat or contradict."""
+    target = entry.change.target
+    if target.startswith(SKILL):
+        return []
+    held = entries(await keeper.text(target))
+    return [
+        {"text": each, "new": new, "relation": "contradicts" if contradicts(new, each) else "resembles"}
+        for new in sorted(await find_new_entries(keeper, entry))
+        for each in find_alike(new, held)
+        if each != new
+    ]
 
 
 async def approve(call: OperationCall[Nothing, Approval]) -> dict[str, Any]:
@@ -132,6 +152,11 @@ async def undo(call: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
     return await made(call.state, await call.state.hone.keeper.undo(_id(call)))
 
 
+async def confirm(call: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
+    """What took effect by itself is confirmed by its owner."""
+    return await made(call.state, await call.state.hone.keeper.confirm(_id(call), OWNER))
+
+
 async def made(state: ServerState, entry: Entry) -> dict[str, Any]:
     [change] = await rows(state, [entry])
     return change
@@ -148,4 +173,5 @@ OPERATIONS = (
     Operation("POST", "/api/changes/{change:int}/approve", approve, body=Approval),
     Operation("POST", "/api/changes/{change:int}/reject", reject),
     Operation("POST", "/api/changes/{change:int}/undo", undo),
+    Operation("POST", "/api/changes/{change:int}/confirm", confirm),
 )

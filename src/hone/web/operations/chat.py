@@ -7,7 +7,10 @@ import msgspec
 from starlette.responses import StreamingResponse
 
 from hone.core.errors import Refused
+from hone.core.messages import Attachment, Message, user
 from hone.core.permissions import GO_AHEAD, MEANINGS, Answer, Mode
+from hone.core.secrets import redact
+from hone.core.visible import one_line
 from hone.prompt.modes import find_mode
 from hone.web.bus import BEAT, EVERYWHERE, Bus, Signal
 from hone.web.open_sessions import OpenSession, Words
@@ -24,14 +27,22 @@ SHORTEST = b"retry: 1000\n: Hone\n\n"
 Said = Annotated[str, msgspec.Meta(min_length=1, max_length=LONGEST)]
 
 
+class SentFile(msgspec.Struct, frozen=True):
+    """A text that goes with a message. It is nobody's words."""
+
+    name: Annotated[str, msgspec.Meta(max_length=200)]
+    text: Annotated[str, msgspec.Meta(max_length=LONGEST)]
+
+
 class OpenRequest(msgspec.Struct, frozen=True):
-    """`skills` and `images`, as data: addresses, go with the message. `mode` says what is done without a
-    question; without it, the settings do."""
+    """`skills`, `images`, as data: addresses, and `files` go with the message. `mode` says what is done
+    without a question; without it, the settings do."""
 
     text: Said
     model: str = ""
     skills: list[str] = []
     images: list[str] = []
+    files: Annotated[list[SentFile], msgspec.Meta(max_length=20)] = []
     mode: Mode | None = None
 
 
@@ -39,6 +50,7 @@ class ChatMessage(msgspec.Struct, frozen=True):
     text: Said
     skills: list[str] = []
     images: list[str] = []
+    files: Annotated[list[SentFile], msgspec.Meta(max_length=20)] = []
 
 
 class AnswerRequest(msgspec.Struct, frozen=True):
@@ -75,9 +87,16 @@ async def _say(
         raise Refused("A message needs words.")
     session, hone = open_session.session, state.hone
     message, voice = attach(said.text, said.images, session.agent.prefix.model, hone.settings)
+    if said.files:
+        spoken = user(message) if isinstance(message, str) else message
+        message = Message(spoken.role, (*spoken.parts, *map(_attachment, said.files)))
     aside = await hone.library.use(said.skills, session.id) if said.skills else ""
     await state.open_sessions.start(open_session, Words(message, voice, aside, watched=True))
     return {"session": session.id, "messages": len(session.transcript)}
+
+
+def _attachment(file: SentFile) -> Attachment:
+    return Attachment(redact(file.text), f"file {one_line(file.name, 200)}")
 
 
 async def interrupt(call: OperationCall[Nothing, Nothing]) -> dict[str, Any]:

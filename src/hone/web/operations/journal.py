@@ -58,7 +58,7 @@ class Lines(msgspec.Struct, frozen=True):
 async def read(call: OperationCall[Folder, Nothing]) -> dict[str, Any]:
     """The parts of the journal, and the folders that have one of their own."""
     keeper = call.state.hone.keeper
-    found = await sections(keeper, await _folder(call.state, call.query.folder))
+    found = await sections(keeper, await find_folder(call.state, call.query.folder))
     parts = [await _part(call.state.hone, each) for each in found]
     return {"parts": parts, "folders": await _folders(call.state)}
 
@@ -94,13 +94,14 @@ async def _noted(
 
 
 async def _target(call: OperationCall[Folder, Any]) -> Target:
-    found = targets(await _folder(call.state, call.query.folder)).get(call.path["part"])
+    found = targets(await find_folder(call.state, call.query.folder)).get(call.path["part"])
     if found is None:
         raise Missing("The parts of the journal are memory, user and project.")
     return found
 
 
-async def _folder(state: ServerState, wanted: str) -> Path:
+async def find_folder(state: ServerState, wanted: str) -> Path:
+    """Return the folder whose journal is meant. Raises Missing."""
     if wanted and wanted not in await _folders(state):
         raise Missing("There is no journal of that folder.")
     return Path(wanted) if wanted else state.hone.folder

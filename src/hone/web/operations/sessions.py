@@ -5,23 +5,35 @@ from typing import Annotated, Any
 
 import msgspec
 
-from hone.core.model import total
 from hone.core.ports import SessionSummary
 from hone.core.recall import Hit, Passage, Query, excerpt, is_own_question, pieces
 from hone.core.secrets import redact
 from hone.core.turn import Origin
-from hone.runtime.export import lineage, to_data
+from hone.core.value import replace
+from hone.runtime.export import lineage, window_to_data
 from hone.tools.recall import nothing
 from hone.web.events import spent
 from hone.web.operation import Nothing, Operation, OperationCall
 
+WINDOW, WIDEST = 200, 1000
+"""Messages of a window, and the most that one may have."""
+
 
 class SessionQuery(msgspec.Struct, frozen=True):
-    """`origin`: whose; without it, the user's own. `all` counts those that Hone made for itself, too."""
+    """`origin`: whose; without it, the user's own. `all` counts those that Hone made for itself, too. The
+    first `skip` are left out."""
 
     limit: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 100
+    skip: Annotated[int, msgspec.Meta(ge=0, le=2**31)] = 0
     origin: Origin = Origin.USER
     all: bool = False
+
+
+class WindowQuery(msgspec.Struct, frozen=True):
+    """At most `limit` messages: from number `from` on, or the last ones."""
+
+    from_: Annotated[int, msgspec.Meta(ge=1, le=2**31)] | None = msgspec.field(name="from", default=None)
+    limit: Annotated[int, msgspec.Meta(ge=1, le=WIDEST)] = WINDOW
 
 
 class Title(msgspec.Struct, frozen=True):
@@ -52,23 +64,30 @@ def row(each: SessionSummary) -> dict[str, Any]:
 
 
 async def listed(call: OperationCall[SessionQuery, Nothing]) -> dict[str, Any]:
-    """Latest activity first."""
+    """Latest activity first, in pages. `more`: there are older ones."""
     query, state = call.query, call.state
-    found = await state.hone.sessions.list(query.limit, None if query.all else query.origin)
-    return {"sessions": [row(each) for each in found], "busy": state.open_sessions.busy}
+    upto = query.skip + query.limit
+    found = await state.hone.sessions.list(upto + 1, None if query.all else query.origin)
+    rows = [row(each) for each in found[query.skip : upto]]
+    return {"sessions": rows, "more": len(found) > upto, "busy": state.open_sessions.busy}
 
 
-async def one(call: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
-    """A whole conversation, with secrets taken out, and what it took."""
-    sessions = call.state.hone.sessions
-    id = await sessions.find(call.path["session"])
-    stored, spendings = await sessions.load(id), await sessions.spending(id)
-    earlier = await sessions.earlier(id)
+async def one(call: OperationCall[WindowQuery, Nothing]) -> dict[str, Any]:
+    """A window of a conversation, with secrets taken out, and what the conversation took. `total` counts its
+    messages."""
+    hone, query = call.state.hone, call.query
+    id = await hone.sessions.find(call.path["session"])
+    overview = hone.stores.overview
+    window = await overview.window(id, query.from_, query.limit)
+    sums = await overview.session_sum(id)
+    usage = sums.usage if not sums.unpriced else replace(sums.usage, cost=None)
+    earlier = await overview.former_lines(id)
     return {
-        **to_data(stored, redact),
-        "usage": spent(total(each.usage for each in spendings)),
-        "calls": len(spendings),
-        "earlier": [{"messages": len(each.transcript), "model": each.prefix.model} for each in earlier],
+        **window_to_data(window, redact),
+        "total": window.total,
+        "usage": spent(usage),
+        "calls": sums.calls,
+        "earlier": [{"messages": messages, "model": model} for messages, model in earlier],
         "busy": id in call.state.open_sessions.busy,
     }
 
@@ -155,7 +174,7 @@ def _passage(hit: Hit, passage: Passage, terms: Sequence[str]) -> dict[str, Any]
 
 OPERATIONS = (
     Operation("GET", "/api/sessions", listed, query=SessionQuery),
-    Operation("GET", "/api/sessions/{session}", one),
+    Operation("GET", "/api/sessions/{session}", one, query=WindowQuery),
     Operation("PATCH", "/api/sessions/{session}", rename, body=Title),
     Operation("GET", "/api/sessions/{session}/tree", tree),
     Operation("POST", "/api/sessions/{session}/branch", branch, body=BranchRequest, status=201),

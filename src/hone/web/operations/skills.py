@@ -30,10 +30,13 @@ FOUND = 50
 
 
 class SkillQuery(msgspec.Struct, frozen=True):
-    """`query` searches those that are not archived."""
+    """`query` searches those that are not archived. Without it, `limit` skills by name, of which the first
+    `skip` are left out."""
 
     query: str = ""
     archived: bool = False
+    skip: Annotated[int, msgspec.Meta(ge=0, le=2**31)] = 0
+    limit: Annotated[int, msgspec.Meta(ge=1, le=500)] = 100
 
 
 class History(msgspec.Struct, frozen=True):
@@ -54,7 +57,7 @@ class SkillText(msgspec.Struct, frozen=True):
     seen: str
 
 
-def _row(each: ListedSkill) -> dict[str, Any]:
+def skill_row(each: ListedSkill) -> dict[str, Any]:
     return {
         "name": each.name,
         "description": each.description,
@@ -67,14 +70,15 @@ def _row(each: ListedSkill) -> dict[str, Any]:
 
 
 async def listed(call: OperationCall[SkillQuery, Nothing]) -> dict[str, Any]:
-    """All skills by name; with a query, the best for it first."""
+    """Skills by name, in pages; with a query, the best for it first. `total` counts all of them."""
     library, query = call.state.hone.library, call.query
     if not query.query.strip():
-        every = await library.listed(archived=query.archived)
-        return {"skills": [_row(each) for each in every if each.archived is query.archived]}
+        found, total = await library.page(query.skip, query.limit, archived=query.archived)
+        return {"skills": [skill_row(each) for each in found], "total": total}
     counts = await library.usage_counts()
-    found = await library.search(query.query, FOUND)
-    return {"skills": [_row(replace(each, counts=counts.get(each.name, each.counts))) for each in found]}
+    best = await library.search(query.query, FOUND)
+    rows = [skill_row(replace(each, counts=counts.get(each.name, each.counts))) for each in best]
+    return {"skills": rows, "total": len(rows)}
 
 
 async def one(call: OperationCall[History, Nothing]) -> dict[str, Any]:

@@ -1,11 +1,12 @@
 """Report the state of the server, and let browsers log in and out."""
 
+from contextlib import suppress
 from typing import Any
 
 from starlette.responses import Response
 
 from hone import __version__
-from hone.core.errors import HoneError
+from hone.core.errors import HoneError, Missing
 from hone.core.visible import path_to_text
 from hone.web.answers import answer
 from hone.web.operation import Nothing, Operation, OperationCall
@@ -44,13 +45,42 @@ async def ticket(call: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
 
 
 async def logout(call: OperationCall[Nothing, Nothing]) -> Response:
-    """The browser forgets its cookie."""
+    """This browser is signed out: its cookie is valid no more, and it forgets it."""
+    with suppress(Missing):
+        call.state.keys.logins.remove(call.caller.login)
     response = answer({"status": "ok"})
     response.delete_cookie(call.state.keys.cookie_name, path="/", httponly=True, samesite="strict")
     return response
 
 
+async def logins(call: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
+    """The browsers that are signed in. `here` is the one that asks."""
+    found = call.state.keys.logins.list()
+    return {
+        "logins": [
+            {
+                "login": each.id,
+                "label": each.label,
+                "created": each.created.isoformat(),
+                "until": each.until.isoformat(),
+                "used": each.used.isoformat(),
+                "by_key": bool(each.tag),
+                "here": each.id == call.caller.login,
+            }
+            for each in found
+        ]
+    }
+
+
+async def sign_out(call: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
+    """One browser is signed out at once, with what it listens to."""
+    gone = call.state.keys.logins.remove(call.path["login"])
+    return {"login": gone.id}
+
+
 OPERATIONS = (
+    Operation("GET", "/api/logins", logins),
+    Operation("DELETE", "/api/logins/{login}", sign_out),
     Operation("GET", "/health", health),
     Operation("GET", "/api/status", status),
     Operation("POST", "/api/tickets", ticket, status=201),

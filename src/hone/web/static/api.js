@@ -24,7 +24,7 @@ async function ask(method, path, body, signal) {
   const answer = await response.json();
   if (response.ok) return answer;
   const told = answer.error || { type: "error", message: `The server answered ${response.status}.` };
-  if (response.status === 401) told.message = "You are logged out. Open the address that hone serve prints.";
+  if (response.status === 401) told.message = "This browser is signed out. Reload the page to sign in.";
   throw new Failure(response.status, told.type, told.message);
 }
 
@@ -36,6 +36,7 @@ export function get(path, query = {}, signal = undefined) {
 
 export const post = (path, body) => ask("POST", path, body);
 export const write = (path, body) => ask("PUT", path, body);
+export const remove = (path) => ask("DELETE", path, null);
 export const amend = (path, body) => ask("PATCH", path, body);
 
 /** A path below /api, each part escaped. */

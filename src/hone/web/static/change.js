@@ -13,8 +13,7 @@ const GIST = 3;
 export function card(change, answered, old = null) {
   const more = el("details", { class: "more", open: Boolean(old && old.querySelector("details")?.open) },
     el("summary", null, "What changed ", el("span", { class: "lines" }, change.lines)));
-  more.addEventListener("toggle", () => open(more, change));
-  if (more.open) open(more, change);
+  detail(more, change);
   return el("article", { class: waits(change) ? "change pending" : "change", "aria-label": `Change ${change.id}` },
     el("header", null,
       el("h3", null, deed(change)),
@@ -25,7 +24,13 @@ export function card(change, answered, old = null) {
     el("p", { class: "marks" }, marks(change)),
     change.others.length ? el("p", { class: "meta" }, `Together with ${plural(change.others.length, "other change")}.`) : null,
     change.contents.length ? more : null,
-    el("p", { class: "acts" }, acts(change, answered)));
+    el("p", { class: "acts" }, answers(change, answered)));
+}
+
+/** A fold that shows the difference and the evidence once it is open. */
+export function detail(fold, change) {
+  fold.addEventListener("toggle", () => open(fold, change));
+  if (fold.open) open(fold, change);
 }
 
 // A short change is told without a difference.
@@ -46,7 +51,8 @@ function marks(change) {
   return [...change.marks, ...cause].map((mark) => el("span", { class: "mark" }, mark));
 }
 
-function acts(change, answered) {
+/** The buttons with which a change is answered or taken back. */
+export function answers(change, answered) {
   if (waits(change)) {
     const approve = () => settle(change, "approve", { seen: change.seen }, answered);
     return [action("Approve", approve, "main"), action("Reject", () => settle(change, "reject", {}, answered))];
@@ -82,7 +88,7 @@ async function open(more, change) {
   more.append(difference(change.rows), ...change.others.map(other), grounds);
   try {
     const whole = await get(at("changes", change.id));
-    put(grounds, whole.evidence.length ? el("h4", null, "It rests on") : null, whole.evidence.map(ground));
+    put(grounds, whole.evidence.length ? el("h4", null, "Evidence") : null, whole.evidence.map(ground));
   } catch (error) {
     complain(error);
   }
@@ -93,7 +99,7 @@ function other(change) {
   return el("div", null, el("h4", null, deed(change)), difference(change.rows));
 }
 
-function ground(evidence) {
+export function ground(evidence) {
   return el("blockquote", null, el("p", null, evidence.words),
     el("footer", null, el("a", { href: `${way("sessions", evidence.session)}?at=${evidence.message}` },
       `message ${evidence.message}`), ` · ${evidence.trust}`));

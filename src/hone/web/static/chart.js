@@ -38,7 +38,7 @@ function sums(series, length, stacked) {
 function nice(value) {
   if (!value) return 1;
   const size = 10 ** Math.floor(Math.log10(value));
-  return [1, 2, 2.5, 5, 10].map((step) => step * size).find((each) => each >= value * 0.999);
+  return [1, 2, 4, 6, 8, 10].map((step) => step * size).find((each) => each >= value * 0.999);
 }
 
 function grid({ width, top, y }, text) {

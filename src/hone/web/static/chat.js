@@ -1,74 +1,94 @@
-// The chat: a conversation as it goes on, and what is learned from it.
+// The chat: a conversation as it happens, what is known in it, and what is learned from it.
 
+import { branch, resend } from "./again.js";
 import { at, get, post } from "./api.js";
-import { card } from "./change.js";
-import { el, put, renew, way } from "./dom.js";
-import { called, headline, time } from "./format.js";
-import { follow } from "./live.js";
-import { frame, messages, words } from "./message.js";
+import { composer } from "./composer.js";
+import { deeds } from "./deeds.js";
+import { el, put, way } from "./dom.js";
+import { opener } from "./drawers.js";
+import { facts } from "./facts.js";
+import { headline } from "./format.js";
+import { asked, history } from "./history.js";
+import { knows } from "./knows.js";
+import { learned } from "./learned.js";
+import { follow, on } from "./live.js";
+import { frame, words } from "./message.js";
 import { plan, selector } from "./mode.js";
-import { action, complain } from "./notices.js";
-import { pictures } from "./pictures.js";
+import { complain, reason } from "./notices.js";
+import { offer } from "./palette.js";
+import { questions } from "./question.js";
+import { down, stayAtEnd } from "./scrolling.js";
+import { lately, start } from "./start.js";
 import { turn } from "./turn.js";
 
-const MOST = 200;
-const RECENT = 6;
-const NEAR = 160;
-const SKILL = /^\/([a-z0-9-]+)(?:\s+([\s\S]*))?$/;
+const LATELY = 4;
+const TRIES = 20;
+const PAUSE = 150;
 
 export async function show(root, here, signal) {
-  const talk = { id: here.id, stored: [], turn: null, busy: false, signal };
+  const talk = { id: here.id, turn: null, busy: false, signal };
   talk.mode = selector(talk);
-  talk.head = el("div", { class: "head" });
-  talk.log = el("div", { class: "log stack" });
+  talk.facts = facts(talk);
+  talk.knows = knows(talk, talk.facts.show);
+  talk.asking = questions(talk);
+  talk.composer = composer(talk, (body, shown) => send(talk, body, shown));
+  talk.history = history(talk, (session, all) => told(talk, session, all));
+  talk.asked = (number) => asked(talk.history, number);
+  draw(talk, root);
+  offer(() => deeds(talk), signal);
+  await Promise.all([talk.id ? enter(talk) : welcome(talk), talk.knows.fresh()]);
+  on(["session"], (data) => {
+    if (data.session !== talk.id || data.state !== "ended") return;
+    talk.over = true;
+    talk.knows.fresh().catch(complain);
+    proceed(talk);
+  }, signal);
+  // Where fingers type, a focus would bring up a keyboard that nobody asked for.
+  if (matchMedia("(hover: hover)").matches && !talk.asking.waits) talk.composer.field.focus({ preventScroll: true });
+}
+
+function draw(talk, root) {
+  talk.title = el("h1", { class: "small" });
+  talk.links = el("p", { class: "meta" });
+  talk.head = el("div", { class: "head" }, opener("☰", "Conversations", () => document.getElementById("talks")),
+    el("div", { class: "titles" }, talk.title, talk.links), opener("Known", "What Hone knows", () => talk.knows.root));
   talk.said = el("div", { class: "stack" });
   talk.now = el("div", { class: "stack" });
   talk.learned = el("div", { class: "stack", "aria-live": "polite" });
-  talk.thread = el("div", { class: "thread", role: "log", "aria-label": "Conversation" },
-    talk.log, talk.said, talk.now, talk.learned);
-  put(root, talk.head, talk.thread, composer(talk));
-  if (talk.id) await enter(talk);
-  else await welcome(talk);
-  // Where fingers type, a focus would bring up a keyboard that nobody asked for.
-  if (matchMedia("(hover: hover)").matches) root.querySelector("textarea").focus({ preventScroll: true });
+  talk.thread = el("div", { class: "thread", role: "log", tabindex: "0", "aria-label": "Conversation" },
+    talk.history.root, talk.said, talk.now, talk.learned);
+  talk.thread.addEventListener("scroll", talk.history.scrolled, { passive: true });
+  stayAtEnd(talk);
+  talk.offers = el("div", { class: "offers" });
+  put(root, el("div", { class: "middle" }, talk.head, talk.thread,
+    el("div", { class: "dock" }, talk.offers, talk.asking.root, talk.composer.root, talk.facts.root)), talk.knows.root);
 }
 
 async function welcome(talk) {
-  const [{ sessions }, { trouble }] = await Promise.all([
-    get("/api/sessions", { limit: RECENT }, talk.signal), get("/api/status", {}, talk.signal), talk.mode.load()]);
-  put(talk.head, el("h1", null, "What shall we do?"),
-    el("p", { class: "lead" }, "Hone works with you, and afterwards looks back for what is worth keeping."));
-  put(talk.log, trouble ? el("p", { class: "panel plain" }, trouble) : null, sessions.length ? el("section", { class: "recent" }, el("h2", null, "Recent"),
-    el("ul", { class: "rows" }, sessions.map((each) => el("li", null,
-      el("a", { href: way("chat", each.session) }, el("span", { class: "title" }, called(each)),
-        el("span", { class: "meta" }, time(each.updated))))))) : null);
+  const [{ sessions }, { changes }, status] = await Promise.all([get("/api/sessions", { limit: LATELY }, talk.signal),
+    get("/api/changes", { limit: 4 * LATELY }, talk.signal), get("/api/status", {}, talk.signal), talk.mode.load()]);
+  talk.title.classList.remove("small");
+  talk.facts.named(status.model);
+  put(talk.title, "What shall we do?");
+  put(talk.links, "Hone works with you, then looks back over the conversation and keeps what helps next time.");
+  put(talk.said, sessions.length ? lately(status, sessions, changes) : start(status, talk.composer.write));
 }
 
 async function enter(talk) {
-  await Promise.all([load(talk), talk.mode.load()]);
+  await Promise.all([talk.history.load(), talk.mode.load()]);
   follow(at("sessions", talk.id, "events"), "", heard(talk), talk.signal);
 }
 
-/** What is stored, up to a message; what comes after it is shown while it happens. */
-async function load(talk, upto = Infinity) {
-  if (talk.stored.length < upto || upto === Infinity) {
-    const session = await get(at("sessions", talk.id), {}, talk.signal);
-    talk.stored = session.messages;
-    title(talk, session);
-    if (upto === Infinity) busy(talk, session.busy);
-  }
-  const part = talk.stored.filter((each) => each.number <= upto);
-  put(talk.log, part.length > MOST ? el("p", { class: "meta" },
-    el("a", { href: way("sessions", talk.id) }, `The first ${part.length - MOST} messages are in the transcript.`)) : null,
-    messages(part).slice(-MOST));
+/** The title, and with all of it anew the state. */
+function told(talk, session, all) {
+  talk.title.classList.add("small");
+  put(talk.title, headline(session));
+  put(talk.links, el("a", { href: way("sessions", talk.id) }, "Transcript, tree and lessons"));
   put(talk.said);
-  down(talk, true);
-}
-
-function title(talk, session) {
-  put(talk.head, el("h1", { class: "small" }, headline(session)),
-    el("p", { class: "meta" }, el("a", { href: way("sessions", talk.id) }, "Transcript and tree"), " · ",
-      el("a", { href: "#/chat" }, "New conversation")));
+  if (all) {
+    busy(talk, session.busy);
+    down(talk, true);
+  } else down(talk);
 }
 
 function heard(talk) {
@@ -76,116 +96,99 @@ function heard(talk) {
     if (!talk.turn) begin(talk);
     talk.turn[kind](data);
   };
-  const live = ["text", "thinking", "restart", "call", "result", "notice", "question", "answer"];
+  const live = ["text", "thinking", "restart", "call", "result", "notice"];
   return {
     ...Object.fromEntries(live.map((kind) => [kind, pass(kind)])),
+    question: (data) => talk.asking.ask(data),
+    answer: (data) => talk.asking.answered(data),
     heard: (data) => {
       busy(talk, true);
+      talk.answered = talk.over = false;
+      talk.spoken = data.messages;
       begin(talk);
-      load(talk, data.messages).catch(complain);
+      talk.history.until(data.messages).catch(complain);
     },
     ended: (data) => {
       pass("ended")(data);
+      talk.turn.offer(talk.spoken ? () => resend(talk, talk.spoken).catch(complain) : null, () => branch(talk).catch(complain));
+      talk.asking.clear();
       busy(talk, false);
-      if (data.stop === "answered" && talk.mode.value === "plan") offer(talk);
+      talk.answered = data.stop === "answered";
+      if (talk.answered && talk.mode.value === "plan") ask(talk);
+      proceed(talk);
     },
     mode: (data) => talk.mode.show(data),
+    model: (data) => talk.facts.named(data.model),
     learned: (data) => learn(talk, data).catch(complain),
     reset: () => {
       begin(talk);
-      load(talk).catch(complain);
+      talk.history.load().catch(complain);
     },
   };
 }
 
-function begin(talk) {
-  talk.turn = turn(talk.id, () => down(talk));
-  put(talk.now, talk.turn.root);
-  put(talk.learned);
+/** What waits in line goes once the answer is there and its turn is over. */
+function proceed(talk) {
+  if (!talk.answered || !talk.over) return;
+  talk.answered = talk.over = false;
+  talk.composer.next();
 }
 
-function offer(talk) {
-  talk.now.append(plan(talk, (text) => send(talk, { text })));
+function begin(talk) {
+  talk.turn = turn(() => down(talk));
+  put(talk.now, talk.turn.root);
+  for (const each of [talk.learned, talk.offers]) put(each);
+}
+
+function ask(talk) {
+  put(talk.offers, plan(talk, (text) => send(talk, { text })));
   down(talk);
 }
 
-/** The line, and beneath it each change with its difference and a way back. */
 async function learn(talk, data) {
-  const cards = el("div", { class: "cards" });
-  const fresh = async () => {
-    const changes = await Promise.all(data.changes.map((id) => get(at("changes", id), {}, talk.signal)));
-    renew(cards, changes, (each) => each.id, (each, old) => card(each, () => fresh().catch(complain), old));
-  };
-  await fresh();
-  const lines = (data.line || "").split("\n").map((line) => line.replace(/ (· (undo \d+|log)|\(pending\))$/, ""));
-  const told = lines.map((line) => el("p", { class: "line" }, line));
-  if (data.changes.length) talk.learned.append(el("section", { class: "learned" }, told, cards));
+  const made = await learned(talk, data);
+  if (made) talk.learned.append(made);
   down(talk);
 }
 
 function busy(talk, state) {
   talk.busy = state;
   talk.thread.setAttribute("aria-busy", String(state));
-  talk.send.hidden = state;
-  talk.stop.hidden = !state;
-}
-
-function composer(talk) {
-  const text = el("textarea", { rows: "1", "aria-label": "Message", placeholder: "Write to Hone",
-    on: { keydown: (event) => {
-      if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
-      event.preventDefault();
-      form.requestSubmit();
-    } } });
-  talk.pictures = pictures(text);
-  talk.send = el("button", { type: "submit", class: "main" }, "Send");
-  talk.stop = action("Stop", () => post(at("sessions", talk.id, "interrupt")));
-  talk.stop.hidden = true;
-  const form = el("form", { class: "composer", on: { submit: (event) => {
-    event.preventDefault();
-    if (!talk.busy && text.value.trim()) say(talk, text).catch(complain);
-  } } }, text, talk.pictures.root, talk.mode.root, talk.send, talk.stop);
-  return form;
-}
-
-async function say(talk, field) {
-  const [draft, images] = [field.value, talk.pictures.take()];
-  field.value = "";
-  if (await send(talk, { ...spoken(draft), images }, draft)) return;
-  field.value = draft;
-  talk.pictures.hold(images);
+  talk.composer.busy(state);
 }
 
 /** Whether it was taken. `shown` is what stands there meanwhile. */
 async function send(talk, body, shown = body.text) {
   busy(talk, true);
+  put(talk.offers);
   put(talk.said, frame("user", [words(shown, "user")]));
-  if (!talk.id) put(talk.log);
   down(talk, true);
   try {
-    if (talk.id) await post(at("sessions", talk.id, "messages"), body);
-    else await open(talk, await post("/api/sessions", { ...body, mode: talk.mode.wanted }));
+    if (talk.id) await patiently(() => post(at("sessions", talk.id, "messages"), body));
+    else await open(talk, await post("/api/sessions", { ...body, mode: talk.mode.wanted, model: talk.facts.wanted }));
     return true;
   } catch (error) {
-    put(talk.said, el("p", { class: "bad plain", role: "alert" }, error.message));
+    put(talk.said, el("div", { class: "bad", role: "alert" }, reason(error.message)));
     busy(talk, false);
     return false;
   }
 }
 
+// A turn that has just ended may still be putting its things away.
+async function patiently(act) {
+  for (let left = TRIES; ; left -= 1) {
+    try {
+      return await act();
+    } catch (error) {
+      if (error.kind !== "conflict" || !left) throw error;
+      await new Promise((done) => setTimeout(done, PAUSE));
+    }
+  }
+}
+
 async function open(talk, begun) {
   talk.id = begun.session;
-  history.replaceState(null, "", way("chat", talk.id));
+  window.history.replaceState(null, "", way("chat", talk.id));
+  dispatchEvent(new Event("placed")); // what stands beside the page marks where it is
   await enter(talk);
-}
-
-/** A message that begins with /name goes with that skill. */
-function spoken(text) {
-  const found = SKILL.exec(text.trim());
-  return found ? { text: found[2] || `Use the skill ${found[1]}.`, skills: [found[1]] } : { text };
-}
-
-function down(talk, force = false) {
-  const rest = document.documentElement.scrollHeight - innerHeight - scrollY;
-  if (force || rest < NEAR + talk.thread.lastChild.offsetHeight) scrollTo({ top: document.documentElement.scrollHeight });
 }

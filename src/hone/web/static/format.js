@@ -2,22 +2,29 @@
 
 import { el } from "./dom.js";
 
-const CLOCK = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" });
-const DAY = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" });
-const YEAR = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", year: "numeric" });
-const FULL = new Intl.DateTimeFormat("en-GB", { dateStyle: "full", timeStyle: "medium" });
+const CLOCK = new Intl.DateTimeFormat("en", { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
+const DAY = new Intl.DateTimeFormat("en", { day: "numeric", month: "short" });
+const YEAR = new Intl.DateTimeFormat("en", { day: "numeric", month: "short", year: "numeric" });
+const FULL = new Intl.DateTimeFormat("en", { dateStyle: "full", timeStyle: "medium", hourCycle: "h23" });
 const COUNT = new Intl.NumberFormat("en");
 const SHORT = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
 
-export const ACTORS = { owner: "You", agent: "Hone", review: "A review", curator: "The curator" };
+export const ACTORS = { owner: "You", agent: "Hone", review: "A review", curator: "The curator", client: "Another agent" };
 const HEADLINE = 80;
 const DEEDS = {
   add: "added to", replace: "changed", remove: "removed from", batch: "changed", edit: "edited",
   create: "created", patch: "patched", rewrite: "rewrote", writefile: "wrote a file of",
   removefile: "removed a file of", archive: "archived", restore: "restored", pin: "pinned", unpin: "unpinned",
-  undo: "undid a change of", approve: "approved a change of", reject: "rejected a change of",
+  undo: "undid a change of", approve: "approved a change of", reject: "rejected a change of", confirm: "confirmed a change of",
+  merge: "merged skills into", age: "put away", wake: "brought back", install: "installed", uninstall: "uninstalled", repair: "repaired",
 };
-const PARTS = { memory: "Memory", user: "About you" };
+/** What a step in the life of a lesson is called. */
+export const STEPS = {
+  add: "added", replace: "replaced", remove: "removed", become: "rewritten", batch: "changed", edit: "edited by hand", create: "created", patch: "improved",
+  rewrite: "rewritten", writefile: "a file written", removefile: "a file removed", archive: "archived", restore: "restored", pin: "pinned", unpin: "unpinned",
+  undo: "undone", approve: "approved", reject: "rejected", confirm: "confirmed", merge: "merged", age: "put away, unused", wake: "back in use",
+};
+const PARTS = { memory: "Memory", user: "About you", project: "This project" };
 const ORIGINS = { user: "conversation", review: "review", curator: "curator", delegate: "helper", compact: "summary" };
 
 export function day(text) {
@@ -73,8 +80,14 @@ export function named(target) {
   return PARTS[target] || target;
 }
 
+/** Who made a change; another agent is called by the name that the owner gave it. */
+export function actor(change) {
+  const named = change.actor === "client" && change.metadata?.platform;
+  return named || ACTORS[change.actor] || change.actor;
+}
+
 export function deed(change) {
-  return `${ACTORS[change.actor] || change.actor} ${DEEDS[change.deed] || change.deed} ${named(change.target)}`;
+  return `${actor(change)} ${DEEDS[change.deed] || change.deed} ${named(change.target)}`;
 }
 
 export function origin(name) {
@@ -83,12 +96,23 @@ export function origin(name) {
 
 /** The title of a conversation that was read, or how it began. */
 export function headline(session) {
-  const first = session.messages.find((each) => each.role === "user" && !each.template);
+  const first = (session.opening || session.messages).find((each) => each.role === "user" && !each.template);
   const text = first?.parts.find((part) => part.kind === "text")?.text || "Conversation";
   const line = text.replace(/\s+/g, " ").trim();
   return session.title || (line.length > HEADLINE ? `${line.slice(0, HEADLINE)}…` : line);
 }
 
+/** The words of a lesson: of a journal entry what it says, of a skill what was done. */
+export function lesson(change) {
+  const came = change.rows.filter((row) => row.sign === "+").map((row) => row.text.slice(1).replace(/^- /, ""));
+  return change.target.startsWith("skill:") || !came.length ? change.text : came.join(" ");
+}
+
 export function called(session) {
-  return session.title || session.opening || session.session;
+  return session.title || begun(session.opening) || session.session;
+}
+
+/** How a conversation began. The server gives the first words only. */
+export function begun(opening) {
+  return opening.length < HEADLINE ? opening : `${opening.trimEnd()}…`;
 }

@@ -8,8 +8,8 @@ import { measured } from "./measured.js";
 import { action, complain, say } from "./notices.js";
 
 const NAMES = { memory: "Memory", user: "About you", project: "This project" };
-const LEADS = { memory: "The situation: environment, tasks, facts.", user: "Who you are and how you like to work.",
-  project: "What holds in this folder only." };
+const LEADS = { memory: "Facts about your environment and your work.", user: "Who you are and how you like to work.",
+  project: "What applies in this folder only." };
 
 export async function show(root, here, signal) {
   let folder = "";
@@ -26,7 +26,7 @@ export async function show(root, here, signal) {
     put(parts, journal.parts.map((part) => section(part, folder, () => fresh().catch(complain))));
   };
   put(root, el("h1", null, "Journal"),
-    el("p", { class: "lead" }, "What Hone knows at the start of every conversation. You may change any word of it."),
+    el("p", { class: "lead" }, "What Hone knows at the start of every conversation. You can change every word."),
     choice, parts);
   await fresh();
   on(["changed", "reset"], () => {
@@ -56,7 +56,7 @@ function head(part, edit = null) {
   return el("header", null, el("h2", null, NAMES[part.part] || part.part),
     el("p", { class: "meta" }, LEADS[part.part] || ""),
     el("p", { class: "room" },
-      el("meter", { min: 0, max: part.limit, value: part.characters, "aria-label": "Room that is taken" }),
+      el("meter", { min: 0, max: part.limit, value: part.characters, "aria-label": "Space used" }),
       el("span", { class: "meta" }, `${count(part.characters)} of ${count(part.limit)} characters`)),
     el("p", { class: "acts" }, edit ? button("Edit", edit) : null,
       el("a", { href: `#/learning?${new URLSearchParams({ target: part.target })}` }, "History")));
@@ -67,7 +67,7 @@ function entry(each, part, folder, fresh) {
     el("a", { href: way("learning", each.change) }, `change ${each.change}`), each.confirmed ? "" : " · unconfirmed") : null;
   const remove = action("Remove", async () => {
     await post(address(part, folder), { edits: [{ action: "remove", match: each.text }] });
-    say("Removed. It can be undone in the timeline.");
+    say("Removed. You can undo it under Learning.");
     fresh();
   }, "quiet");
   remove.setAttribute("aria-label", `Remove: ${each.text}`);

@@ -4,18 +4,31 @@ import { get } from "./api.js";
 import { button, el, put } from "./dom.js";
 import { begin, on } from "./live.js";
 import { complain, say } from "./notices.js";
+import * as access from "./access.js";
+import * as backends from "./backends.js";
 import * as chat from "./chat.js";
+import * as curator from "./curator.js";
+import * as experiment from "./experiment.js";
+import * as experiments from "./experiments.js";
 import * as figures from "./figures.js";
 import * as journal from "./journal.js";
 import * as learning from "./learning.js";
+import * as more from "./more.js";
+import * as permissions from "./permissions.js";
 import * as reviews from "./reviews.js";
 import * as session from "./session.js";
 import * as sessions from "./sessions.js";
 import * as skill from "./skill.js";
 import * as skills from "./skills.js";
+import * as template from "./template.js";
+import * as templates from "./templates.js";
+import { listen } from "./palette.js";
+import * as talks from "./talks.js";
 
 const PAGES = { chat: [chat], learning: [learning], journal: [journal], skills: [skills, skill],
-  sessions: [sessions, session], reviews: [reviews], figures: [figures] };
+  sessions: [sessions, session], reviews: [reviews], figures: [figures], access: [access], more: [more],
+  curator: [curator], permissions: [permissions], templates: [templates, template], experiments: [experiments, experiment], backends: [backends] };
+const FURTHER = new Map(more.VIEWS.map(([page, title]) => [page, title]));
 const main = document.getElementById("main");
 let leaving = new AbortController();
 
@@ -25,6 +38,10 @@ function place() {
   const [page, ...parts] = path.split("/").map((part) => decode(part));
   const known = Object.hasOwn(PAGES, page);
   return { page: known ? page : "chat", id: known ? parts.join("/") : "", query: new URLSearchParams(query) };
+}
+
+function named(page) {
+  return FURTHER.get(page) || document.querySelector(".pages a[aria-current] span")?.textContent || page;
 }
 
 function decode(part) {
@@ -40,8 +57,8 @@ async function show() {
   leaving = new AbortController();
   const { signal } = leaving;
   const here = place();
-  for (const link of document.querySelectorAll("nav a")) {
-    if (link.dataset.page === here.page) link.setAttribute("aria-current", "page");
+  for (const link of document.querySelectorAll(".pages a")) {
+    if (link.dataset.page === (FURTHER.has(here.page) ? "more" : here.page)) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
   const [every, one] = PAGES[here.page];
@@ -49,12 +66,12 @@ async function show() {
   const root = el("div", { class: `page ${here.page}` });
   put(main, root);
   scrollTo(0, 0);
-  document.title = `${document.querySelector("nav a[aria-current]").textContent} · Hone`;
+  document.title = `${named(here.page)} · Hone`;
   try {
     await view.show(root, here, signal);
   } catch (error) {
     if (signal.aborted) return;
-    put(root, el("h1", null, "This cannot be shown"), el("p", { class: "lead" }, error.message),
+    put(root, el("h1", null, "This page cannot be shown"), el("p", { class: "lead" }, error.message),
       el("p", null, button("Try again", show)));
   }
   root.dataset.ready = "";
@@ -89,6 +106,17 @@ document.querySelector(".skip").addEventListener("click", (event) => {
   main.focus();
 });
 const always = new AbortController().signal;
+const beside = talks.begin(document.getElementById("talks"), always);
+/** A slash begins a command in the chat; elsewhere it leads to what can be searched. */
+listen(() => {
+  const field = main.querySelector(".composer textarea, input[type='search']");
+  if (!field) beside.focus();
+  else if (field.matches("textarea")) {
+    if (!field.value) field.value = "/";
+    field.focus();
+    field.dispatchEvent(new Event("input"));
+  } else field.focus();
+});
 on(["changed", "learned", "reset"], () => stand().catch(complain), always);
 on(["notice"], (data) => say(data.text), always);
 on(["review_failed"], (data) => say(`A review failed: ${data.error}`, el("a", { href: "#/reviews" }, "See it")), always);
@@ -101,4 +129,5 @@ try {
 } catch (error) {
   complain(error);
 }
+beside.fresh().catch(complain);
 await show();

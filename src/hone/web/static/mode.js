@@ -4,6 +4,8 @@ import { at, get, post } from "./api.js";
 import { el, put } from "./dom.js";
 import { action, complain, say } from "./notices.js";
 
+export const MODES = ["ask", "auto", "plan", "full"];
+
 /** A choice of mode beside the message. Of a new conversation, `wanted` is what goes with its first message. */
 export function selector(talk) {
   const select = el("select", { "aria-label": "Mode", on: { change: () => choose().catch(complain) } });
@@ -11,7 +13,11 @@ export function selector(talk) {
   const choose = async () => {
     if (!talk.id) mode.wanted = select.value;
     mode.show(talk.id ? await post(at("sessions", talk.id, "mode"), { mode: select.value }) : { mode: select.value });
-    if (mode.value === "full") say("Mode full: nothing is asked.");
+    if (mode.value === "full") say("Mode full: Hone works without asking.");
+  };
+  mode.choose = async (name) => {
+    select.value = name;
+    await choose();
   };
   mode.load = async () => mode.show(await get(talk.id ? at("sessions", talk.id, "mode") : "/api/modes", {}, talk.signal));
   mode.show = (data) => {

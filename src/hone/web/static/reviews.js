@@ -6,6 +6,7 @@ import { el, put, renew, way } from "./dom.js";
 import { money, plural, share, short, time } from "./format.js";
 import { on } from "./live.js";
 import { messages } from "./message.js";
+import { back } from "./more.js";
 import { action, complain } from "./notices.js";
 
 const STEP = 100;
@@ -31,8 +32,8 @@ export async function show(root, here, signal) {
     put(none, open.length ? "" : "The queue is empty.");
   };
   const again = () => fresh().catch(complain);
-  put(root, el("h1", null, "Reviews"),
-    el("p", { class: "lead" }, "After a conversation Hone looks back over it, in the background, for what is worth keeping."),
+  put(root, el("div", null, back(), el("h1", null, "Reviews")),
+    el("p", { class: "lead" }, "After a conversation, Hone looks back over it in the background and keeps what will help next time."),
     el("h2", null, "Queue"), none, queue, el("h2", null, "Done"), past, el("p", null, older));
   await fresh();
   on(["reviews", "learned", "reset"], again, signal);

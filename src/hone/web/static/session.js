@@ -5,12 +5,14 @@ import { card } from "./change.js";
 import { button, el, put, renew, way } from "./dom.js";
 import { headline, money, origin, plural, share, short, time } from "./format.js";
 import { on } from "./live.js";
-import { messages } from "./message.js";
 import { action, complain, say } from "./notices.js";
+import { transcript } from "./transcript.js";
 import { tree } from "./tree.js";
 
 export async function show(root, here, signal) {
-  const [session, grown, learned] = await Promise.all([get(at("sessions", here.id), {}, signal),
+  const wanted = Number(here.query.get("at")) || 0;
+  const said = transcript(here.id, () => shared, branches(here.id), signal);
+  const [session, grown, learned] = await Promise.all([said.begin(wanted),
     get(at("sessions", here.id, "tree"), {}, signal), get("/api/changes", { session: here.id }, signal)]);
   const own = el("section", { class: "stack", id: "tree" });
   const lessons = el("div", { class: "cards" });
@@ -22,24 +24,19 @@ export async function show(root, here, signal) {
     draw(await get(at("sessions", here.id, "tree"), {}, signal));
   };
   const again = () => fresh().catch(complain);
-  const thread = el("div", { class: "thread stack" });
-  const tell = (said) => {
-    put(thread, messages(said, session.origin === "user" ? Infinity : session.shared));
-    branches(thread, session.session);
-  };
-  const reread = async () => tell((await get(at("sessions", here.id), {}, signal)).messages);
-  tell(session.messages);
+  const shared = session.origin === "user" ? Infinity : session.shared;
+  said.draw();
   draw(grown);
   list(learned.changes);
   put(root, head(session), own,
-    el("h2", null, "Learned from it"), lessons,
-    learned.changes.length ? null : el("p", { class: "empty" }, "Nothing so far."),
-    el("h2", null, "Transcript"), thread);
+    el("h2", null, "Lessons from it"), lessons,
+    learned.changes.length ? null : el("p", { class: "empty" }, "None yet."),
+    el("h2", null, "Transcript"), said.root);
   on(["session"], (data) => {
-    if (data.session === session.session && data.state === "ended") reread().catch(complain);
+    if (data.session === session.session && data.state === "ended") said.forth()?.catch(complain);
   }, signal);
   on(["changed", "learned", "reviews", "reset"], again, signal);
-  find(thread, here.query.get("at"));
+  find(said.log, wanted);
 }
 
 function head(session) {
@@ -54,17 +51,20 @@ function head(session) {
   put(bar, title, rename);
   return el("div", { class: "head" }, el("p", { class: "back" }, el("a", { href: "#/sessions" }, "Sessions")), bar,
     el("p", { class: "meta" }, `${origin(session.origin)} · ${session.model} · `, time(session.created),
-      ` · ${plural(session.messages.length, "message")} · ${short(usage.input + usage.output)} tokens · `
+      ` · ${plural(session.total, "message")} · ${short(usage.input + usage.output)} tokens · `
       + `${share(cached)} cached · cost ${money(session.calls ? usage.cost : 0)}`),
     el("p", { class: "acts" }, session.origin === "user" ? own(session) : null,
-      session.parent ? el("a", { href: way("sessions", session.parent) }, "Where it came from") : null));
+      session.parent ? el("a", { href: way("sessions", session.parent) }, "Parent conversation") : null));
 }
 
 function own(session) {
-  return [el("a", { class: "button main", href: way("chat", session.session) }, "Go on talking"),
-    action("Look back over it now", async () => {
+  return [el("a", { class: "button main", href: way("chat", session.session) }, "Continue"),
+    action("Review it now", async () => {
       await post(at("sessions", session.session, "review"), {});
       say("A review is queued.", el("a", { href: "#/reviews" }, "See the queue"));
+    }), action("Make a template", async () => {
+      const made = await post("/api/templates", { session: session.session });
+      say(`The template ${made.name} is made.`, el("a", { href: way("templates", made.name) }, "See it"));
     })];
 }
 
@@ -80,17 +80,18 @@ function renaming(session, done) {
 }
 
 /** A new conversation can begin after any reply. */
-function branches(thread, id) {
-  for (const said of thread.querySelectorAll(".said.assistant[data-number]")) {
+function branches(id) {
+  return (said) => {
+    if (!said.matches(".assistant[data-number]")) return;
     said.querySelector("header").append(action("Branch here", async () => {
       const made = await post(at("sessions", id, "branch"), { at: Number(said.dataset.number) });
       location.hash = way("chat", made.session);
     }, "quiet"));
-  }
+  };
 }
 
 function find(thread, number) {
-  const wanted = number && thread.querySelector(`[data-number="${CSS.escape(number)}"]`);
+  const wanted = number && thread.querySelector(`[data-number="${number}"]`);
   if (!wanted) return;
   wanted.classList.add("wanted");
   wanted.scrollIntoView({ block: "center" });

@@ -2,7 +2,7 @@
 
 import { get } from "./api.js";
 import { el, put, renew, way } from "./dom.js";
-import { called, origin, plural, time } from "./format.js";
+import { begun, called, origin, plural, time } from "./format.js";
 import { on } from "./live.js";
 import { complain } from "./notices.js";
 
@@ -18,7 +18,7 @@ export async function show(root, here, signal) {
     const sessions = answer.sessions.map((each) => ({ ...each, busy: answer.busy.includes(each.session) }));
     renew(list, sessions, (each) => each.session, row);
     list.hidden = found.childElementCount > 0;
-    if (!sessions.length) put(list, el("li", { class: "empty" }, "No conversation yet."));
+    if (!sessions.length) put(list, el("li", { class: "empty" }, "No conversations yet."));
   };
   const again = () => fresh().catch(complain);
   let wanted = "";
@@ -30,7 +30,7 @@ export async function show(root, here, signal) {
     list.hidden = Boolean(query);
   };
   put(root, el("h1", null, "Sessions"),
-    el("p", { class: "lead" }, "Every conversation, and the forks that grew from it."),
+    el("p", { class: "lead" }, "Every conversation, with its branches and reviews."),
     search(look, chosen, again, here.query.get("q") || ""), found, list);
   if (here.query.get("q")) await look(here.query.get("q"));
   await fresh();
@@ -57,7 +57,7 @@ function search(look, chosen, again, query) {
   return el("form", { class: "filters", role: "search", on: { submit: (event) => {
     event.preventDefault();
     start();
-  } } }, field, el("label", null, all, "with forks and reviews"));
+  } } }, field, el("label", null, all, "include branches and reviews"));
 }
 
 async function hits(query, all, signal) {
@@ -83,7 +83,7 @@ function row(session) {
   const kind = session.origin === "user" ? null : el("span", { class: "mark" }, origin(session.origin));
   return el("li", null, el("a", { href: way("sessions", session.session) },
     el("span", { class: "title" }, called(session)),
-    session.title && session.opening ? el("span", { class: "about" }, session.opening) : null,
-    el("span", { class: "meta" }, busy, kind, session.parent ? el("span", { class: "mark" }, "fork") : null,
+    session.title && session.opening ? el("span", { class: "about" }, begun(session.opening)) : null,
+    el("span", { class: "meta" }, busy, kind, session.parent ? el("span", { class: "mark" }, "branch") : null,
       ` ${plural(session.messages, "message")} · `, time(session.updated))));
 }

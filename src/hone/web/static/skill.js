@@ -7,7 +7,9 @@ import { count, time } from "./format.js";
 import { on } from "./live.js";
 import { measured } from "./measured.js";
 import { action, complain, say } from "./notices.js";
-import { marks } from "./skills.js";
+import { marks, row } from "./skills.js";
+
+const ALIKE = 5;
 
 export async function show(root, here, signal) {
   const head = el("div", { class: "head" });
@@ -22,7 +24,9 @@ export async function show(root, here, signal) {
     renew(history, skill.history, (each) => each.id, (each, old) => card(each, again, old));
   };
   const again = () => fresh().catch(complain);
-  put(root, head, el("h2", null, "Files"), files, el("h2", null, "History"), history);
+  const { skills: near } = await get(at("skills", here.id, "alike"), {}, signal);
+  put(root, head, el("h2", null, "Files"), files, near.length ? [el("h2", null, "Similar skills"), el("ul", { class: "rows" }, near.slice(0, ALIKE).map(row))] : null,
+    el("h2", null, "History"), history);
   await fresh();
   on(["changed", "reset"], () => {
     if (!files.querySelector("textarea")) again();
@@ -52,7 +56,7 @@ function file(skill, each, again, old) {
   const made = el("details", { class: "panel", open: old ? old.open : first },
     el("summary", null, el("code", null, each.path), el("span", { class: "meta" }, ` ${count(each.bytes)} bytes`)), body);
   const read = () => put(body,
-    each.text === null ? el("p", { class: "empty" }, "This is no text.") : el("pre", { class: "plain", tabindex: "0" }, each.text),
+    each.text === null ? el("p", { class: "empty" }, "This file is not text.") : el("pre", { class: "plain", tabindex: "0" }, each.text),
     each.text === null ? null : el("p", { class: "acts" }, button("Edit", edit)));
   const edit = () => put(body, editor(skill, each, read, again));
   read();

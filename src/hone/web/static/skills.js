@@ -8,28 +8,38 @@ import { action, complain } from "./notices.js";
 
 const DRAFT = (name) => `---\nname: ${name}\ndescription: What this is for, and when to use it.\n---\n\n1. The first step.\n`;
 
+const ORIGINS = { agent: "learned", user: "yours" };
+const PAGE = 100;
+const MOST = 500;
+
 export async function show(root, here, signal) {
   const chosen = { query: "", archived: false };
+  let shown = PAGE;
   const list = el("ul", { class: "rows" });
+  const more = button("Show more", () => {
+    shown = Math.min(shown + PAGE, MOST);
+    again();
+  });
   const empty = el("p", { class: "empty" });
   const fresh = async () => {
     const asked = { ...chosen };
-    const { skills } = await get("/api/skills", asked, signal);
+    const { skills, total } = await get("/api/skills", { ...asked, limit: shown }, signal);
     if (asked.query !== chosen.query || asked.archived !== chosen.archived) return; // somebody typed on
     renew(list, skills, (each) => each.name, row);
     put(empty, skills.length ? "" : nothing(chosen));
+    more.hidden = skills.length >= total || shown >= MOST;
   };
   const again = () => fresh().catch(complain);
   put(root, el("h1", null, "Skills"),
-    el("p", { class: "lead" }, "How to do a kind of task. Each is a folder that you can read, edit and archive."),
-    search(chosen, again), list, empty, creation());
+    el("p", { class: "lead" }, "Each skill says how to do one kind of task. You can read, edit and archive it."),
+    search(chosen, again), list, empty, el("p", { class: "acts" }, more), creation());
   await fresh();
   on(["changed", "reset"], again, signal);
 }
 
 function nothing(chosen) {
-  if (chosen.query) return "No skill fits these words.";
-  return chosen.archived ? "Nothing is archived." : "No skill yet. Reviews write some when a way of working emerges.";
+  if (chosen.query) return "No skill matches.";
+  return chosen.archived ? "Nothing is archived." : "No skills yet. Hone writes one when it sees how you like a task done.";
 }
 
 function search(chosen, again) {
@@ -44,7 +54,8 @@ function search(chosen, again) {
     } } }), el("label", null, archived, "archived"));
 }
 
-function row(skill) {
+/** A skill as a line of a list. */
+export function row(skill) {
   const usage = skill.usage;
   return el("li", null, el("a", { href: way("skills", skill.name) },
     el("span", { class: "title" }, skill.name), el("span", { class: "about" }, skill.description),
@@ -54,7 +65,7 @@ function row(skill) {
 
 /** What a skill is, in small labels. */
 export function marks(skill) {
-  const all = [skill.origin, skill.pinned && "pinned", skill.archived && "archived", skill.project && "of a project"];
+  const all = [ORIGINS[skill.origin] || skill.origin, skill.pinned && "pinned", skill.archived && "archived", skill.project && "this project only"];
   return all.filter(Boolean).map((each) => el("span", { class: "mark" }, each));
 }
 

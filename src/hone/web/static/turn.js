@@ -1,24 +1,23 @@
-// A turn while it happens: words as they come, calls as they run, questions, the end.
+// A turn while it happens: words as they come, calls as they run, the end.
 
-import { at, post } from "./api.js";
-import { el, put } from "./dom.js";
+import { copier } from "./copying.js";
+import { button, el, put } from "./dom.js";
 import { money, plural, share, short } from "./format.js";
-import { call, folded, frame, words } from "./message.js";
-import { action, complain } from "./notices.js";
+import { growing } from "./markdown.js";
+import { folded, frame } from "./message.js";
+import { call } from "./tool.js";
 
-const ANSWERS = { once: "Yes, this once", session: "Yes, in this conversation",
-  "any-host": "Yes, and any host in this conversation", always: "Always", no: "No" };
-const STOPS = { interrupted: "Interrupted.", budget: "The budget of this turn is spent.", stuck: "This turn went in circles.", failed: "This turn failed." };
+const STOPS = { interrupted: "Stopped by you.", budget: "This turn used all the model calls it may make.", stuck: "This turn went in circles.", failed: "This turn failed." };
 
 /** `moved` is called when something was added, so that the view can follow. */
-export function turn(session, moved) {
+export function turn(moved) {
   const body = el("div", { class: "body" });
   const root = frame("assistant", []);
   root.querySelector(".body").replaceWith(body);
   const calls = new Map();
-  const questions = new Map();
   let streamed = [];
   let block = null;
+  let said = [];
 
   const add = (element) => {
     body.append(element);
@@ -28,11 +27,13 @@ export function turn(session, moved) {
   };
   const stream = (kind, text) => {
     if (!block || block.kind !== kind) {
-      block = { kind, text: "", element: add(el("div", { class: kind })) };
-      streamed.push(block.element);
+      block = { kind, ...(kind === "text" ? growing(moved) : thought(moved)) };
+      add(block.root);
+      streamed.push(block.root);
+      if (kind === "text") said.push("");
     }
-    block.text += text;
-    paint(block, moved);
+    if (kind === "text") said[said.length - 1] += text;
+    block.add(text);
   };
   root.hidden = true;
 
@@ -44,7 +45,8 @@ export function turn(session, moved) {
       for (const each of streamed) each.remove();
       streamed = [];
       block = null;
-      add(el("p", { class: "meta" }, `Once more: ${data.reason}`));
+      said = [];
+      add(el("p", { class: "meta" }, `Trying again: ${data.reason}`));
     },
     call: (data) => {
       streamed = [];
@@ -56,51 +58,47 @@ export function turn(session, moved) {
       moved();
     },
     notice: (data) => add(el("p", { class: "meta" }, data.text)),
-    question: (data) => questions.set(data.id, add(question(session, data))),
-    answer: (data) => questions.get(data.id)?.remove(),
-    ended: (data) => add(end(data)),
+    ended: (data) => {
+      const text = said.join("\n\n").trim();
+      if (text) root.querySelector("header").append(copier(() => text, "Copy this answer"));
+      for (const each of calls.values()) each.leave();
+      add(end(data));
+    },
+    /** What can be done with the answer: ask for another one, or branch from it. */
+    offer: (again, branch) => root.querySelector("header").append(...[
+      again ? button("Retry", again, "quiet direct") : null, button("Branch", branch, "quiet direct")].filter(Boolean)),
   };
 }
 
 // As often as the screen is drawn, however many pieces come.
-function paint(block, moved) {
-  if (block.due) return;
-  block.due = true;
-  requestAnimationFrame(() => {
-    block.due = false;
-    if (block.kind === "text") put(block.element, words(block.text, "assistant"));
-    else if (block.element.firstChild) put(block.element.querySelector("pre"), block.text);
-    else put(block.element, folded("Thinking", block.text));
-    moved();
-  });
-}
-
-function question(session, data) {
-  const answer = (word, reason = "") => post(at("sessions", session, "answers"), { question: data.id, answer: word, reason });
-  const rules = data.pattern ? data.pattern.split("\n") : [];
-  return el("section", { class: "question", role: "group", "aria-label": "A question to you" },
-    el("p", null, el("strong", null, data.text)),
-    data.detail ? el("pre", { class: "plain", tabindex: "0" }, data.detail) : null,
-    rules.length ? el("p", { class: "meta" }, "“Always” adds: ", rules.map((rule, at) => [at ? ", " : "", el("code", null, rule)])) : null,
-    el("p", { class: "acts" }, data.choices.map((word) =>
-      action(ANSWERS[word], () => answer(word), word === "no" ? "main" : ""))),
-    because((reason) => answer("no", reason)));
-}
-
-/** A no with a sentence that the model is told. */
-function because(send) {
-  const field = el("input", { type: "text", "aria-label": "No, because", placeholder: "No, because …", maxlength: 2000 });
-  return el("form", { class: "line", on: { submit: (event) => {
-    event.preventDefault();
-    if (field.value.trim()) send(field.value.trim()).catch(complain);
-  } } }, field, el("button", { type: "submit" }, "Say no"));
+function thought(moved) {
+  const root = el("div", { class: "thinking" }, folded("Thinking", ""));
+  const block = root.querySelector("pre");
+  let text = "";
+  let due = false;
+  const add = (more) => {
+    text += more;
+    if (due) return;
+    due = true;
+    requestAnimationFrame(() => {
+      due = false;
+      put(block, text);
+      moved();
+    });
+  };
+  return { root, add };
 }
 
 function end(data) {
   const usage = data.usage;
-  const trouble = data.stop === "answered" ? null : el("p", { class: "bad" }, STOPS[data.stop], " ", data.error || "");
   const cached = usage && usage.input ? usage.cached / usage.input : null;
-  return el("footer", null, trouble, usage ? el("p", { class: "meta" },
+  return el("footer", null, trouble(data), usage && data.calls ? el("p", { class: "meta" },
     `${plural(data.calls, "model call")} · ${short(usage.input + usage.output)} tokens · ${share(cached)} cached · `
     + `cost ${money(usage.cost)}`) : null);
+}
+
+function trouble(data) {
+  if (data.stop === "answered") return null;
+  if (data.stop === "interrupted") return el("p", { class: "stopped" }, STOPS.interrupted);
+  return el("p", { class: "bad" }, el("strong", null, STOPS[data.stop] || "This turn ended early."), " ", data.error || "");
 }

@@ -1,0 +1,1 @@
+"""The chat's own commands, each imported when it is first typed."""

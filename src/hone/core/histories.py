@@ -1,0 +1,47 @@
+"""The port of an index that finds the session a history belongs to. It is a cache: sessions are the truth."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from msgspec import Struct
+
+from hone.core.ids import SessionId
+
+
+class HistoryNote(Struct, frozen=True):
+    """A turn was added to a session: the heads before and after it, how many messages there are now, and the
+    digest of all that was said."""
+
+    session: SessionId
+    before: str
+    head: str
+    messages: int
+    digest: str
+
+
+class KnownHistory(Struct, frozen=True):
+    """A session that had this history at this many messages. If it is not `current`, it has changed since."""
+
+    session: SessionId
+    messages: int
+    current: bool
+
+
+class Histories(Protocol):
+    async def find(self, digest: str) -> Sequence[KnownHistory]:
+        """Return the sessions with this history, the latest activity first."""
+        ...
+
+    async def unfilled(self, limit: int) -> Sequence[tuple[SessionId, str]]:
+        """Return conversations of the owner's that are not in the index as they are now, the latest activity
+        first, with their first words."""
+        ...
+
+    async def fill(self, session: SessionId, head: str, places: Sequence[tuple[str, int]]) -> None:
+        """Replace what is known of a session: digests, and how many messages each is for. Does nothing if
+        `head` is no longer its head."""
+        ...
+
+    async def add(self, notes: Sequence[HistoryNote]) -> Sequence[SessionId]:
+        """Add turns to sessions that were in the index as they were before. Return the others."""
+        ...

@@ -1,0 +1,31 @@
+"""What importing adds to Hone: what it learned from, and a way to hand conversations over."""
+
+from collections.abc import Sequence
+
+from hone.app import Hone
+from hone.core.holding import Backup, Holding
+from hone.core.part import Part
+from hone.core.ports import StoredSession
+from hone.features.imports.handing_over import hand_over
+from hone.features.imports.learn_state import FILE
+
+
+class ImportsPart(Part):
+    name = "imports"
+
+    def __init__(self, hone: Hone) -> None:
+        self._hone = hone
+
+    async def import_transcript(self, lines: bytes, form: str, label: str) -> Sequence[StoredSession]:
+        return await hand_over(self._hone, lines, form, label)
+
+    def holdings(self) -> Sequence[Holding]:
+        return (
+            Holding(
+                "learned sources",
+                "which agents' conversations are yours, and how their files looked when they were read",
+                "until you delete the file; then you are asked again",
+                places=(FILE,),
+                backup=Backup.LEFT_OUT,
+            ),
+        )

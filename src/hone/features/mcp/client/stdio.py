@@ -1,0 +1,130 @@
+"""Start a server on this machine, in the sandbox, and talk to it over its standard input and output."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from hone.core import seldom
+from hone.core.clock import Clock
+from hone.core.errors import HoneError
+from hone.core.regex import regex
+from hone.core.value import replace
+from hone.features.mcp.client.values import McpServer
+from hone.rpc.channels import CHUNK, MOST, LineBuffer
+from hone.rpc.messages import ConnectionLost
+from hone.sandbox.choice import NONE, Sandbox, SandboxChoice
+from hone.sandbox.clearing import cleared
+from hone.sandbox.piped import PipedProcess
+from hone.sandbox.spec import SandboxAccess, SandboxUnavailable, real_path
+from hone.sandbox.workspace import Workspace
+
+_SCRIPT = 'exec "$@"'
+"""Finds the program on the path of commands."""
+_OUTSIDE = SandboxChoice(NONE, frozenset())
+_NAME = regex(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+
+
+class NotStarted(HoneError):
+    """A server could not be started or reached."""
+
+
+class ProcessChannel:
+    """Lines over the input and output of a process, which ends with it."""
+
+    def __init__(self, process: PipedProcess, workspace: Workspace, own: Path | None) -> None:
+        self._process = process
+        self._workspace = workspace
+        self._own = own
+        self._buffer = LineBuffer(MOST)
+        self._lines: list[bytes] = []
+
+    @property
+    def errors(self) -> str:
+        """What the server printed beside its messages."""
+        return self._process.errors
+
+    async def send(self, message: bytes) -> None:
+        try:
+            await self._process.write(message + b"\n")
+        except OSError as error:
+            raise ConnectionLost("The server has ended.") from error
+
+    async def receive(self) -> bytes:
+        while not self._lines:
+            arrived = await self._process.reader.read(CHUNK)
+            if not arrived:
+                raise ConnectionLost("The server has ended.")
+            self._lines = self._buffer.feed(arrived)[::-1]
+        return self._lines.pop()
+
+    async def close(self) -> None:
+        """Returns when every process of the server is gone."""
+        await self._process.stop()
+        await self._workspace.close()
+        if self._own:
+            cleared(self._own)
+
+
+async def start(server: McpServer, home: Path, values: Mapping[str, str], clock: Clock) -> ProcessChannel:
+    """Start a server with these variables. Raises NotStarted."""
+    settings = server.settings
+    own = None if "." in settings.folders else _make_folder()
+    workspace = Workspace(own or server.folder, _sandbox(server, home, clock), clock)
+    try:
+        choice = await workspace.choice() if settings.sandbox else _OUTSIDE
+        network = bool(settings.hosts) or not settings.sandbox
+        if settings.sandbox and (missing := choice.missing(network=network)):
+            gaps = ", ".join(sorted(each.value for each in missing))
+            raise NotStarted(f"Programs cannot be confined here ({gaps}); see hone doctor.")
+        words = ("/bin/sh", "-c", _SCRIPT, "sh", *(() if settings.sandbox else _own()))
+        launch = workspace.launch((*words, settings.command, *settings.args), choice, network=network)
+        launch = replace(launch, env=(*launch.env, *values.items()))
+        process = await PipedProcess.start(launch, clock)
+        workspace.adopt(process, launch)
+        return ProcessChannel(process, workspace, own)
+    except (OSError, ValueError, SandboxUnavailable) as error:
+        await _abandon(workspace, own)
+        raise NotStarted(f"It cannot be started: {str(error).rstrip('.')}.") from error
+    except BaseException:
+        await _abandon(workspace, own)
+        raise
+
+
+async def _abandon(workspace: Workspace, own: Path | None) -> None:
+    await workspace.close()
+    if own:
+        cleared(own)
+
+
+def _make_folder() -> Path:
+    """Make a folder to work in, for a server that has none of the owner's."""
+    return Path(seldom.tempfile.mkdtemp(prefix="hone-mcp-")).resolve()
+
+
+def _sandbox(server: McpServer, home: Path, clock: Clock) -> Sandbox:
+    """A server sees the folders it declares and the owner's programs; nothing of Hone's home."""
+    named = tuple(real_path(each) for each in server.settings.folders if each != ".")
+    access = SandboxAccess(write=tuple(path for path in named if path.is_dir()))
+    return Sandbox(home=home, access=lambda _: access, clock=clock)
+
+
+def _own() -> tuple[str, ...]:
+    """Outside the sandbox a program has the owner's home, and still none of Hone's environment."""
+    names = ("HOME", "USER", "LOGNAME")
+    return ("/usr/bin/env", *(f"{name}={os.environ[name]}" for name in names if name in os.environ))
+
+
+def fill(texts: Mapping[str, str], known: Mapping[str, str]) -> dict[str, str]:
+    """Return texts with each ${NAME} replaced. Raises NotStarted for a name that has no value."""
+    found: dict[str, str] = {}
+    for name, text in texts.items():
+        for variable, default in _NAME.findall(text):
+            if variable not in known and not default:
+                raise NotStarted(f"It needs {variable}, which is neither set nor stored.")
+        found[name] = _NAME.sub(lambda match: known.get(match[1]) or match[2] or "", text)
+    return found
+
+
+def list_names(texts: Mapping[str, str]) -> list[str]:
+    """Return the names that `fill` will look for."""
+    return list(dict.fromkeys(name for text in texts.values() for name, _ in _NAME.findall(text)))

@@ -1,0 +1,64 @@
+"""Say who a client is, and what the owner lets it have. What it claims to be counts for nothing."""
+
+from msgspec import Struct
+
+from hone.core.errors import Refused
+from hone.core.ledger import MEMORY, USER, Actor, Author, Target, project
+from hone.core.secrets import redact
+from hone.core.trust import Trust
+from hone.core.visible import one_line, visible
+from hone.knowledge.admission import LearningMode
+from hone.settings import Settings
+from hone.settings.sections import McpClientSettings
+from hone.web.api_keys import NAME
+
+UNNAMED = "client"
+"""The name of a client that the owner gave none."""
+REASON = 300
+"""Characters of the reason that a client gives."""
+
+
+class Client(Struct, frozen=True):
+    """Another agent. `folder` is the project whose entries it gets."""
+
+    name: str
+    folder: str
+    access: McpClientSettings = McpClientSettings()
+
+    @property
+    def label(self) -> str:
+        """Return what the log calls it."""
+        return f"mcp/{self.name}"
+
+    @property
+    def mode(self) -> LearningMode:
+        return LearningMode(self.access.mode)
+
+    @property
+    def targets(self) -> dict[str, Target]:
+        """Return the parts of the journal that it may read, and propose entries for."""
+        own = {"project": project(self.folder)}
+        return {**own, "memory": MEMORY, "user": USER} if self.access.user else own
+
+    def author(self, tool: str, reason: str) -> Author:
+        """Return it as the author of a proposal. Its words are foreign text."""
+        said = one_line(visible(redact(reason)), REASON)
+        return Author(Actor.CLIENT, tool=tool, reason=said, trust_floor=Trust.FOREIGN, platform=self.label)
+
+    def explain_setting(self, key: str, value: str) -> str:
+        """Say how the owner allows what this client may not do."""
+        return f"The owner can allow it: hone config set mcp.clients.{self.name}.{key} {value}"
+
+
+def find_client(settings: Settings, name: str, folder: str) -> Client:
+    """Return the client of this name with what hone.toml lets it have. Raises Refused."""
+    if not NAME.fullmatch(name):
+        raise Refused(
+            f"{visible(name)!r} cannot be the name of a client. Use up to 64 letters, digits and . _ -"
+        )
+    return Client(name, folder, settings.mcp.clients.get(name, McpClientSettings()))
+
+
+def clear(text: str) -> str:
+    """Return a text as it may leave: without secrets, with hidden characters made visible."""
+    return visible(redact(text))

@@ -1,0 +1,376 @@
+"""A PostgreSQL database for the stores: a few connections for writing, a few for reading, one owner a handle.
+
+Writes about one session follow each other on one connection, its lane. What was handed over is written even
+if its caller is cancelled meanwhile.
+"""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager, suppress
+from typing import Any, Concatenate, ParamSpec, TypeVar
+from urllib.parse import urlsplit
+from zlib import crc32
+
+import psycopg
+from psycopg import Connection, Cursor, IsolationLevel, errors
+from psycopg.conninfo import conninfo_to_dict
+
+from hone.core.errors import Corrupt, StoreError
+from hone.core.ids import SessionId
+from hone.stores.postgres.migrating import ROLE, SCHEMA, migrate
+from hone.stores.postgres.text import escape_text
+
+P = ParamSpec("P")
+T = TypeVar("T")
+Row = tuple[Any, ...]
+
+LANES, READERS = 4, 4
+PATIENCE = 10
+"""Seconds to wait for a connection, and for another process's lock."""
+TRIES = 3
+"""Attempts of a write that met another one in a way that only the server can resolve."""
+ALIVE = {
+    "connect_timeout": PATIENCE,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 25_000,
+}
+"""A server that is gone without a word is noticed within half a minute. The address may say otherwise."""
+SETTINGS = """
+SELECT set_config('search_path', %s, false), set_config('lock_timeout', %s, false),
+    set_config('role', %s, false), set_config('hone.owner', %s, false)
+"""
+OWNER = "SELECT set_config('hone.owner', %s, false)"
+FATE = "SELECT pg_xact_status(%(number)s::xid8)"
+COLLISIONS = (errors.DeadlockDetected, errors.SerializationFailure)
+
+
+class Rows:
+    """A connection and the owner whose rows it sees. Every query names the owner as %(owner)s."""
+
+    def __init__(self, connection: Connection[Row], owner: str) -> None:
+        self._connection = connection
+        self.owner = owner
+
+    def transaction(self) -> AbstractContextManager[object]:
+        return self._connection.transaction()
+
+    def execute(self, query: str, **values: Any) -> Cursor[Row]:
+        return self._connection.execute(query, {**values, "owner": self.owner}, binary=True)
+
+    def one(self, query: str, **values: Any) -> Row | None:
+        return self.execute(query, **values).fetchone()
+
+    def value(self, query: str, **values: Any) -> Any:
+        """Return the first column of the first row; None if there is none."""
+        row = self.one(query, **values)
+        return row[0] if row else None
+
+    def pairs(self, query: str, **values: Any) -> Iterator[tuple[Any, Any]]:
+        """Yield the rows of a query with two columns."""
+        yield from ((one, two) for one, two in self.execute(query, **values))
+
+    def many(self, query: str, values: list[dict[str, Any]]) -> None:
+        if values:
+            with self._connection.cursor() as cursor:
+                cursor.executemany(query, [{**each, "owner": self.owner} for each in values])
+
+
+Work = Callable[[Rows], T]
+
+
+class PostgresPool:
+    """The connections of one process. They are opened as they are needed."""
+
+    def __init__(self, url: str, *, lanes: int = LANES, readers: int = READERS) -> None:
+        self._url = url
+        self.where = describe(url)
+        self._lanes = [ThreadPoolExecutor(1, thread_name_prefix=f"hone-pg-{n}") for n in range(lanes)]
+        self._readers = ThreadPoolExecutor(readers, thread_name_prefix="hone-pg-read")
+        self._idle: dict[ThreadPoolExecutor, deque[Connection[Row]]] = {
+            each: deque() for each in (*self._lanes, self._readers)
+        }
+        self._owners: dict[Connection[Row], str] = {}
+        self._closed = False
+        with self.plainly(), self._dial() as connection:
+            connection.execute("SELECT set_config('lock_timeout', '60s', false)")
+            self._role = ROLE if migrate(connection, self.where) else "none"
+
+    def lane(self, key: str) -> ThreadPoolExecutor:
+        return self._lanes[crc32(key.encode("utf-8", "surrogatepass")) % len(self._lanes)]
+
+    @property
+    def readers(self) -> ThreadPoolExecutor:
+        return self._readers
+
+    async def run(self, executor: ThreadPoolExecutor, work: Callable[[], T]) -> T:
+        """Return what the work returns. It is done even if the caller is cancelled."""
+        if self._closed:
+            raise StoreError(f"The database {self.where} is closed; nothing more is written to it.")
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[T] = loop.create_future()
+
+        def perform() -> None:
+            try:
+                value, error = work(), None
+            except Exception as raised:  # noqa: BLE001  it is raised where the caller waits
+                value, error = None, raised
+            with suppress(RuntimeError):  # that loop is closed: nobody waits there any more
+                loop.call_soon_threadsafe(_answer, future, value, error)
+
+        executor.submit(perform)
+        return await future
+
+    @contextmanager
+    def connection(self, executor: ThreadPoolExecutor, owner: str) -> Iterator[Rows]:
+        """Lend a connection of this executor; called in one of its threads. A broken one is not kept."""
+        idle = self._idle[executor]
+        try:
+            connection = idle.pop()
+        except IndexError:
+            connection = self._connect(owner, reading=executor is self._readers)
+        try:
+            if self._owners[connection] != owner:
+                connection.execute(OWNER, (owner,), prepare=True)
+                self._owners[connection] = owner
+            yield Rows(connection, owner)
+        finally:
+            if connection.closed:
+                del self._owners[connection]
+            else:
+                idle.append(connection)
+
+    def forget(self) -> None:
+        """Close idle connections: the server was restarted, and none of them works any more."""
+        for idle in self._idle.values():
+            with suppress(IndexError):
+                while True:
+                    connection = idle.pop()
+                    connection.close()
+                    del self._owners[connection]
+
+    async def close(self) -> None:
+        """What was handed over is written and read first."""
+        self._closed = True
+        await asyncio.to_thread(self._close)
+
+    def _close(self) -> None:
+        for executor in self._idle:
+            executor.shutdown()
+        self.forget()
+
+    def _dial(self) -> Connection[Row]:
+        options: dict[str, Any] = {**ALIVE, **conninfo_to_dict(self._url)}
+        return psycopg.connect(**options, autocommit=True)
+
+    def _connect(self, owner: str, *, reading: bool) -> Connection[Row]:
+        connection = self._dial()
+        connection.prepare_threshold = 2
+        if reading:
+            connection.isolation_level, connection.read_only = IsolationLevel.REPEATABLE_READ, True
+        connection.execute(SETTINGS, (SCHEMA, f"{PATIENCE}s", self._role, owner))
+        escape_text(connection)
+        self._owners[connection] = owner
+        return connection
+
+    @contextmanager
+    def plainly(self) -> Iterator[None]:
+        """Turn the errors of PostgreSQL into ours."""
+        try:
+            yield
+        except (psycopg.Error, UnicodeError, OverflowError) as error:
+            raise explain(error, self.where) from error
+
+
+class PostgresDatabase:
+    """What belongs to one owner. A read that begins after a write was awaited sees it."""
+
+    def __init__(self, pool: PostgresPool, owner: str) -> None:
+        self._pool = pool
+        self.owner = owner
+
+    @property
+    def where(self) -> str:
+        return self._pool.where
+
+    async def read(self, work: Work[T]) -> T:
+        """Show one view of the data to all that the work asks."""
+        return await self._pool.run(self._pool.readers, lambda: self._read(work))
+
+    async def write(self, work: Work[T], key: str = "", *, alone: bool = False) -> T:
+        """Give the work its own transaction. Writes with the same key follow each other. `alone`: no other
+        write of this owner happens meanwhile."""
+        lane = self._pool.lane(f"{self.owner} {key}")
+        return await self._pool.run(lane, lambda: self._write(lane, work, alone=alone))
+
+    async def call(self, work: Work[T], key: str = "") -> T:
+        """Do what is one statement, without a transaction around it. The work settles by itself what a broken
+        connection leaves open."""
+        lane = self._pool.lane(f"{self.owner} {key}")
+
+        def perform() -> T:
+            with self._pool.plainly():
+                return self._retry(lambda: self._direct(lane, work))
+
+        return await self._pool.run(lane, perform)
+
+    def reconnected(self, work: Work[T], key: str = "") -> T:
+        """Do it on a new connection, inside a lane whose connection broke."""
+        self._pool.forget()
+        return self._direct(self._pool.lane(f"{self.owner} {key}"), work)
+
+    def _direct(self, lane: ThreadPoolExecutor, work: Work[T]) -> T:
+        with self._pool.connection(lane, self.owner) as rows:
+            return work(rows)
+
+    def _read(self, work: Work[T]) -> T:
+        def perform() -> T:
+            with self._pool.connection(self._pool.readers, self.owner) as rows, rows.transaction():
+                return work(rows)
+
+        with self._pool.plainly():
+            try:
+                return perform()
+            except psycopg.OperationalError as error:
+                if not is_lost(error):
+                    raise
+                self._pool.forget()  # an old connection: nothing was changed, so ask again
+                return perform()
+
+    def _write(self, lane: ThreadPoolExecutor, work: Work[T], *, alone: bool) -> T:
+        with self._pool.plainly():
+            return self._retry(lambda: self._transact(lane, work, alone=alone))
+
+    def _retry(self, perform: Callable[[], T]) -> T:
+        """Undo and repeat what met another write in a way that only the server can resolve."""
+        for _ in range(TRIES - 1):
+            with suppress(*COLLISIONS):
+                return perform()
+        return perform()
+
+    def _transact(self, lane: ThreadPoolExecutor, work: Work[T], *, alone: bool) -> T:
+        number, ended = "", False
+        try:
+            with self._pool.connection(lane, self.owner) as rows, rows.transaction():
+                number = rows.value("SELECT enter(%(owner)s, %(alone)s)", alone=alone)
+                value = work(rows)
+                ended = True
+        except psycopg.OperationalError as error:
+            if not is_lost(error) or (number and not ended):
+                raise
+            self._pool.forget()
+            if not number:  # an old connection: nothing has begun
+                return self._again(lane, work, alone=alone)
+            if not self._is_committed(lane, number):
+                raise
+        return value
+
+    def _again(self, lane: ThreadPoolExecutor, work: Work[T], *, alone: bool) -> T:
+        with self._pool.connection(lane, self.owner) as rows, rows.transaction():
+            rows.execute("SELECT enter(%(owner)s, %(alone)s)", alone=alone)
+            return work(rows)
+
+    def _is_committed(self, lane: ThreadPoolExecutor, number: str) -> bool:
+        """Ask what became of a transaction whose end was not heard of, once that is decided."""
+        deadline = time.monotonic() + PATIENCE
+        with self._pool.connection(lane, self.owner) as rows:
+            while (fate := rows.value(FATE, number=number)) == "in progress" and time.monotonic() < deadline:
+                time.sleep(0.02)
+        return bool(fate == "committed")
+
+
+class PostgresStore:
+    """Over a database that its opener closes. Its methods are pieces of work that `reads` or
+    `writes` hand to the database; what they promise stands at the port."""
+
+    def __init__(self, database: PostgresDatabase) -> None:
+        self._database = database
+
+
+def reads(
+    work: Callable[Concatenate[Rows, P], T],
+) -> Callable[Concatenate[PostgresStore, P], Coroutine[Any, Any, T]]:
+    async def read(store: PostgresStore, /, *args: P.args, **named: P.kwargs) -> T:
+        return await store._database.read(lambda rows: work(rows, *args, **named))
+
+    return read
+
+
+def writes(
+    work: Callable[Concatenate[Rows, P], T], *, alone: bool = False
+) -> Callable[Concatenate[PostgresStore, P], Coroutine[Any, Any, T]]:
+    """Give it its own transaction, in the order in which the writes of the store were handed over."""
+
+    async def write(store: PostgresStore, /, *args: P.args, **named: P.kwargs) -> T:
+        return await store._database.write(lambda rows: work(rows, *args, **named), alone=alone)
+
+    return write
+
+
+def writes_session(
+    work: Callable[Concatenate[Rows, SessionId, P], T], *, alone: bool = False
+) -> Callable[Concatenate[PostgresStore, SessionId, P], Coroutine[Any, Any, T]]:
+    """Give it its own transaction, after what was handed over about the same session."""
+
+    async def write(store: PostgresStore, session: SessionId, /, *args: P.args, **named: P.kwargs) -> T:
+        return await store._database.write(
+            lambda rows: work(rows, session, *args, **named), session, alone=alone
+        )
+
+    return write
+
+
+def is_lost(error: psycopg.OperationalError) -> bool:
+    """Tell whether the connection broke, or there was none."""
+    return error.sqlstate is None or error.sqlstate.startswith(("08", "57P"))
+
+
+def describe(url: str) -> str:
+    """Name a database without its password."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return "the PostgreSQL database"
+    host = parts.hostname or "local socket"
+    return f"postgresql://{host}/{parts.path.lstrip('/') or 'postgres'}"
+
+
+def explain(error: Exception, where: str) -> StoreError:
+    match error:
+        case errors.LockNotAvailable() | errors.DeadlockDetected() | errors.SerializationFailure():
+            return StoreError(
+                f"Another process keeps {where} locked; this step changed nothing. "
+                "Try again when it has finished."
+            )
+        case errors.DiskFull():
+            return StoreError(
+                f"There is no space left for {where}; this step changed nothing. Make room and try again."
+            )
+        case errors.ReadOnlySqlTransaction():
+            return StoreError(f"{where} is read-only; nothing was changed.")
+        case errors.IntegrityError() | errors.DataCorrupted() | errors.IndexCorrupted():
+            return Corrupt(f"The database {where} is damaged ({_first(error)}). Restore it from a backup.")
+        case errors.ProgramLimitExceeded() | errors.DataError() | UnicodeError() | OverflowError():
+            return StoreError(
+                f"There is a value that {where} cannot hold ({_first(error)}); this step changed nothing."
+            )
+        case psycopg.OperationalError():
+            return StoreError(f"{where} does not answer ({_first(error)}). Check that the server runs.")
+    return StoreError(f"The database {where} cannot be used: {_first(error)}.")
+
+
+def _first(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0]
+
+
+def _answer(future: asyncio.Future[Any], value: Any, error: Exception | None) -> None:
+    if future.done():
+        return
+    if error is None:
+        future.set_result(value)
+    else:
+        future.set_exception(error)

@@ -1,0 +1,85 @@
+"""Open the stores of an owner in a PostgreSQL database."""
+
+import os
+import socket
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import NoReturn
+
+from hone.core.errors import StoreError
+from hone.core.messages import canonical, digest
+from hone.core.recall import Query, SearchResult
+from hone.files.atomic import write
+from hone.stores.home import Stores
+from hone.stores.postgres.curator_runs import PostgresCuratorRuns
+from hone.stores.postgres.database import PostgresDatabase, PostgresPool
+from hone.stores.postgres.histories import PostgresHistories
+from hone.stores.postgres.jobs import PostgresJobs
+from hone.stores.postgres.ledger import PostgresLedger
+from hone.stores.postgres.outbox import PostgresOutbox
+from hone.stores.postgres.overview import PostgresOverview
+from hone.stores.postgres.sessions import PostgresSessions
+from hone.stores.postgres.skill_catalog import PostgresSkillCatalog
+
+CHECKOUT = "checkout"
+"""The file that names a home whose database is elsewhere."""
+LOCAL = "local"
+"""The owner of all rows until there are users."""
+
+
+class PostgresRecall:
+    """Search is not there yet."""
+
+    async def search(self, query: Query) -> SearchResult:
+        raise _missing("Search over conversations")
+
+
+def open_home(home: Path, url: str) -> Stores:
+    """Open the stores whose journal and skills are published to a home. Raises StoreError."""
+    try:
+        checkout = name_checkout(home)
+    except OSError as error:
+        raise StoreError(f"{home / CHECKOUT} cannot be used: {error.strerror}.") from error
+    return open_stores(url, checkout)
+
+
+def name_checkout(home: Path) -> str:
+    """Name a home for good, and differently from every copy of it. If two folders shared a
+    name, an old file in one would count as its owner's edit of what the other has published since."""
+    path = home / CHECKOUT
+    with suppress(FileExistsError):
+        write(path, os.urandom(16).hex().encode(), over=False)
+    place = (path.read_text("utf-8"), path.stat().st_ino, str(home.resolve()), socket.gethostname())
+    return digest(canonical(place).encode())
+
+
+def open_stores(url: str, checkout: str, owner: str = LOCAL) -> Stores:
+    """Connect, bring the schema up to date, and return all stores of one owner. `checkout` names the folder
+    that journal and skills are published to. Raises StoreError."""
+    pool = PostgresPool(url)
+    return over(PostgresDatabase(pool, owner), checkout, pool.close)
+
+
+def over(database: PostgresDatabase, checkout: str, close: Callable[[], Awaitable[None]]) -> Stores:
+    return Stores(
+        PostgresSessions(database),
+        PostgresLedger(database, checkout),
+        PostgresSkillCatalog(database),
+        PostgresJobs(database),
+        PostgresRecall(),
+        PostgresCuratorRuns(database),
+        PostgresOutbox(database),
+        _no_vectors,
+        lambda: PostgresOverview(database),
+        lambda: PostgresHistories(database),
+        close,
+    )
+
+
+def _no_vectors() -> NoReturn:
+    raise _missing("Semantic search")
+
+
+def _missing(what: str) -> StoreError:
+    return StoreError(f"{what} is not available on PostgreSQL yet.")

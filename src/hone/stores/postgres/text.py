@@ -1,0 +1,43 @@
+"""Store any text in PostgreSQL, whose text cannot hold a NUL.
+
+NUL becomes two signs, and so does the sign that both begin with. The escape keeps the order of texts and of
+their beginnings, so that comparisons in the database mean what they mean here.
+"""
+
+from psycopg import Connection
+from psycopg.abc import Buffer
+from psycopg.pq import Format
+from psycopg.types.string import StrDumper, TextLoader
+
+MARK = "\x01"
+NUL, ITSELF = MARK + "\x01", MARK + "\x02"
+
+
+def escape(text: str) -> str:
+    return text.replace(MARK, ITSELF).replace("\0", NUL) if MARK in text or "\0" in text else text
+
+
+def unescape(text: str) -> str:
+    return text.replace(NUL, "\0").replace(ITSELF, MARK) if MARK in text else text
+
+
+class _Dumper(StrDumper):
+    def dump(self, obj: str) -> Buffer | None:
+        return super().dump(escape(obj))
+
+
+class _Loader(TextLoader):
+    def load(self, data: Buffer) -> bytes | str:
+        text = super().load(data)
+        return unescape(text) if isinstance(text, str) else text
+
+
+class _BinaryLoader(_Loader):
+    format = Format.BINARY
+
+
+def escape_text(connection: Connection[tuple[object, ...]]) -> None:
+    """Make this connection escape what it sends and restore what it reads."""
+    connection.adapters.register_dumper(str, _Dumper)
+    for loader in (_Loader, _BinaryLoader):
+        connection.adapters.register_loader("text", loader)

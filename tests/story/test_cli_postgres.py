@@ -1,0 +1,118 @@
+"""J1, as a user meets it: a home whose database is PostgreSQL talks, learns, shows, undoes, and says what it
+cannot do yet."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hone.models.fake_provider import FakeProvider
+from tests import databases
+from tests.cli.driving import environment, hone
+from tests.story.test_cli_reviews import EAGER, LEARNED, RULE, learner, profile
+
+
+@pytest.fixture
+def database() -> Iterator[str]:
+    """A database of its own: all homes have the same owner so far."""
+    with databases.new_database() as url:
+        yield url
+
+
+async def test_a_conversation_is_kept_continued_reviewed_and_what_was_learned_is_undone(
+    home: Path, database: str
+) -> None:
+    (home / "hone.toml").write_text(EAGER)
+    async with FakeProvider(learner()) as stage:
+        env = environment(home, stage) | {"HONE_DATABASE": database}
+        ran = await hone("run", "--json", "-q", RULE, env=env)
+        session = json.loads(ran.out)["session"]
+        assert not (home / "hone.db").exists()
+        [listed] = json.loads((await hone("sessions", "list", "--json", env=env)).out)
+        assert (listed["session"], listed["messages"]) == (session, 2)
+        done = await hone("worker", "--once", env=env)
+        assert (done.code, done.err) == (0, "")
+        assert done.out == f"review 1 of {session}: {LEARNED} · hone undo 1\n"
+        assert profile(home) == f"- {RULE}\n", "the journal is published to the home"
+        resumed = await hone("--resume", session, "run", "And now?", env=env)
+        assert (resumed.code, resumed.out) == (0, "Yes.\n")
+        assert RULE in json.dumps(json.loads(stage.bodies[-1])["messages"])
+        fresh = await hone("run", "A new one.", env=env)
+        assert (fresh.code, RULE in stage.bodies[-1].decode()) == (0, True), "the next prompt knows it"
+        assert RULE in (await hone("log", env=env)).out
+        assert "undone by change 2" in (await hone("undo", "1", env=env)).out
+        assert profile(home) == ""
+        shown = await hone("sessions", "show", session, env=env)
+        assert (shown.code, shown.out.count("Yes.")) == (0, 2)
+        for command in (["sessions", "delete", "--yes", session], ["skills", "list"], ["curator", "status"]):
+            ended = await hone(*command, env=env)
+            assert ended.code == 0, ended.err
+        assert (await hone("doctor", env=env)).out.count("sessions: ") == 1
+        assert len(json.loads((await hone("sessions", "list", "--json", env=env)).out)) == 1
+
+
+async def test_two_homes_on_one_database_take_each_others_files_for_what_they_are(
+    home: Path, database: str, tmp_path: Path
+) -> None:
+    """An old file of one home is no edit by its owner: what the other home wrote since then stays."""
+    other = tmp_path / "other"
+    mine, theirs = (place / "skills" / "tea" / "SKILL.md" for place in (home, other))
+    mine.parent.mkdir(parents=True)
+    mine.write_text("---\nname: tea\ndescription: How to make tea.\n---\n\nBoil water.\n")
+
+    async def show(place: Path) -> str:
+        env = environment(place) | {"HONE_DATABASE": database, "HONE_HOME": str(place)}
+        return (await hone("skills", "show", "tea", env=env)).out
+
+    assert "Boil water." in await show(home)
+    assert "Boil water." in await show(other)
+    assert theirs.read_text() == mine.read_text()
+    theirs.write_text(theirs.read_text().replace("Boil", "Pour"))
+    assert "Pour water." in await show(other)
+    assert "Pour water." in await show(home)
+    assert theirs.read_text() == mine.read_text()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["doctor", "--deep"],
+        ["doctor", "--repair"],
+        ["backup", "home.hone"],
+        ["restore", "home.hone"],
+        ["erase", "words", "secret", "--yes"],
+        ["sessions", "search", "anything"],
+    ],
+    ids=" ".join,
+)
+async def test_what_does_not_work_yet_says_so_in_a_sentence(
+    home: Path, database: str, tmp_path: Path, command: list[str]
+) -> None:
+    (tmp_path / "home.hone").write_bytes(b"")
+    env = environment(home) | {"HONE_DATABASE": database}
+    ended = await hone(*command, env=env, folder=tmp_path)
+    assert ended.code != 0
+    assert "PostgreSQL" in ended.err + ended.out
+    assert "Traceback" not in ended.err
+
+
+async def test_an_address_that_is_none_and_a_server_that_is_away_are_told_without_the_password(
+    home: Path,
+) -> None:
+    env = environment(home)
+    wrong = await hone("sessions", "list", env=env | {"HONE_DATABASE": "mysql://me:hunter2@here/x"})
+    assert (wrong.code, "database must be an address such as postgresql://" in wrong.err) == (2, True)
+    gone = "postgresql://me:hunter2@127.0.0.1:1/x"
+    away = await hone("sessions", "list", env=env | {"HONE_DATABASE": gone})
+    assert (away.code, "does not answer" in away.err, "hunter2" in away.err + wrong.err) == (1, True, False)
+    for command in (["config"], ["config", "get", "database"]):
+        shown = await hone(*command, env=env | {"HONE_DATABASE": gone})
+        assert ("hunter2" in shown.out, "127.0.0.1" in shown.out) == (False, True), command
+
+
+async def test_a_run_on_sqlite_loads_nothing_of_postgresql(home: Path) -> None:
+    async with FakeProvider(learner()) as stage:
+        env = environment(home, stage) | {"PYTHONPROFILEIMPORTTIME": "1"}
+        ran = await hone("run", "hi", env=env)
+    assert (ran.out, "psycopg" in ran.err, "hone.stores.sqlite" in ran.err) == ("Yes.\n", False, True)
