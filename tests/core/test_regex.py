@@ -10,7 +10,6 @@ import pytest
 import hone
 from hone.core.regex import LazyPattern, regex
 
-
 # Packages of optional extras: `make test` installs them, a plain installation and `make smoke` do not.
 EXTRAS = {"httpx2", "mcp", "numpy", "psycopg", "psycopg_pool", "safetensors", "tokenizers"}
 
