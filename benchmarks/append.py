@@ -56,7 +56,7 @@ def main() -> None:
 
 
 async def measure(path: Path, url: str, count: int) -> None:
-    sides = {"SQLite": over(Database.open(path)), "PostgreSQL": open_stores(url, "bench")}
+    sides = {"SQLite": over(path.parent, Database.open(path)), "PostgreSQL": open_stores(url, "bench")}
     times: dict[str, list[float]] = {side: [] for side in sides}
     random = Random(1)
     talks = {SessionId(f"s{number}"): Transcript(PREFIX.digest) for number in range(SESSIONS)}

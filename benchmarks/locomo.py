@@ -76,8 +76,8 @@ def beside(prepare: Prepare) -> Prepare:
     """Hone's own searches, and the reference over the same messages."""
 
     @asynccontextmanager
-    async def both(stores: Stores, folder: Path) -> AsyncIterator[Searches]:
-        async with prepare(stores, folder) as searches:
+    async def both(stores: Stores) -> AsyncIterator[Searches]:
+        async with prepare(stores) as searches:
             yield {**searches, REFERENCE: PlainBm25(await stored(stores))}
 
     return both

@@ -33,6 +33,7 @@ from hone.knowledge.tools import knowledge_tools
 from hone.models.scripted import Script, Scripted
 from hone.prompt.compose import compose
 from hone.runtime.session import SessionDeps
+from hone.stores.claims import FileClaims
 from tests.reference.ledger import InMemoryCuratorRuns, InMemoryLedger, InMemorySkillCatalog
 from tests.reference.sessions import InMemorySessions
 
@@ -159,5 +160,5 @@ def caring(
         return Agent(prefix, model, {tool.spec.name: tool for tool in tools}, USER)
 
     services = SessionDeps(sessions, clock, guard=NoGuard)
-    room = CuratorDeps(home, sessions, runs, library, clock, agent, services)
+    room = CuratorDeps(home, FileClaims(home), sessions, runs, library, clock, agent, services)
     return Care(Curator(room), library, catalog, sessions, clock, model)

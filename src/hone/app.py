@@ -347,11 +347,11 @@ class Hone(TaskRunner):
         from hone.learning.review import ReviewDeps, Reviewer  # noqa: PLC0415
 
         stores = self.stores
+        kept = (stores.claims, stores.sessions, stores.jobs)
         return Reviewer(
             ReviewDeps(
                 self.home,
-                stores.sessions,
-                stores.jobs,
+                *kept,
                 self.library,
                 self.clock,
                 self._reader,

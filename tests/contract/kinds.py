@@ -18,6 +18,7 @@ from hone.stores.home import Stores, over
 from hone.stores.postgres import home as postgres_home
 from hone.stores.postgres.database import PostgresDatabase, PostgresPool
 from tests import databases
+from tests.reference.claims import InMemoryClaims
 from tests.reference.ledger import InMemoryCuratorRuns, InMemoryLedger, InMemorySkillCatalog
 from tests.reference.recall import InMemoryRecall
 from tests.reference.sessions import InMemoryJobs, InMemoryOutbox, InMemorySessions
@@ -46,6 +47,7 @@ def reference() -> Stores:
         InMemoryRecall(sessions),
         InMemoryCuratorRuns(ledger),
         InMemoryOutbox(ledger),
+        InMemoryClaims(),
         lambda: vectors,
         _absent,
         _absent,
@@ -54,7 +56,7 @@ def reference() -> Stores:
 
 
 def sqlite(kind: str, folder: Path) -> Stores:
-    return over(Database.open(folder / "hone.db") if kind == "sqlite" else Database.in_memory())
+    return over(folder, Database.open(folder / "hone.db") if kind == "sqlite" else Database.in_memory())
 
 
 @cache

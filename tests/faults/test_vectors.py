@@ -61,7 +61,7 @@ async def test_kills_while_vectors_are_made_leave_none_missing_and_none_doubled(
     tmp_path: Path, tier: Tier, figures: Figures
 ) -> None:
     kills, random = tier.size(short=4, full=200), tier.random()
-    stores: Stores = over(Database.open(tmp_path / FILE))
+    stores: Stores = over(tmp_path, Database.open(tmp_path / FILE))
     killed, embedder = 0, "one"
     for turn in count():
         if killed == kills:

@@ -11,6 +11,7 @@ from pathlib import Path
 from hone.core.clock import ManualClock
 from hone.core.embedding import Unembedded
 from hone.features.recall.making import VectorMaker
+from hone.stores.claims import FileClaims
 from hone.stores.database import Database
 from hone.stores.home import FILE
 from hone.stores.vectors import SqliteVectors
@@ -32,7 +33,7 @@ async def make(home: str, embedder: str) -> None:
         return WordEmbedder(embedder)
 
     database = Database.open(Path(home) / FILE)
-    await VectorMaker(Telling(database), find, Path(home), ManualClock(), print).fill()
+    await VectorMaker(Telling(database), find, FileClaims(Path(home)), ManualClock(), print).fill()
     await database.close()
 
 

@@ -28,7 +28,7 @@ from hone.knowledge.skills.folder import Archive, Create, Install, Pin, Restore,
 from hone.knowledge.tools import knowledge_tools
 from hone.learning.budget import Bounds, spent
 from hone.models.scripted import Script, call
-from hone.runtime.claims import claim
+from hone.stores.claims import FileClaims
 from tests.conftest import Figures, Tier
 from tests.curating import ASK, NOON, Care, answering, care, document, merge
 from tests.features.test_retention import daily
@@ -334,7 +334,7 @@ async def test_a_model_that_raises_is_a_line_in_the_report(home: Path) -> None:
 
 async def test_somebody_else_who_is_at_it_is_left_alone(home: Path) -> None:
     async with care(home, NOTHING) as it:
-        with claim(home, "curator"):
+        async with FileClaims(home).hold("curator"):
             assert await it.curator.work() is None
         assert await it.curator.work()
 

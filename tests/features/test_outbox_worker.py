@@ -14,7 +14,7 @@ from hone.files.tree import FileTree
 from hone.knowledge import journal
 from hone.knowledge.keeper import OWNER, Keeper
 from hone.knowledge.skills import folder
-from hone.runtime.claims import claim
+from hone.stores.claims import FileClaims
 from tests.doubles.odd import Odd
 from tests.reference.ledger import InMemoryLedger
 from tests.reference.sessions import InMemoryOutbox
@@ -32,7 +32,7 @@ class Bench:
         self.backend = Odd(self.clock)
         self.keeper = Keeper(self.ledger, FileTree(home), self.clock, lambda _: None)
         self.mirror = Mirror(self.ledger, self.outbox, GuardedBackend(self.backend), "ann")
-        self.worker = OutboxWorker(self._mirror, home, self.clock)
+        self.worker = OutboxWorker(self._mirror, FileClaims(home), self.clock)
 
     async def _mirror(self) -> Mirror | None:
         return self.mirror
@@ -103,7 +103,7 @@ async def test_what_comes_later_is_told_when_somebody_says_so(tmp_path: Path) ->
 async def test_while_another_process_delivers_this_one_keeps_still(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     await bench.note("tea")
-    with claim(tmp_path, CLAIM) as held:
+    async with FileClaims(tmp_path).hold(CLAIM) as held:
         assert held
         await bench.worker.drain()
         assert bench.copies == []

@@ -11,7 +11,6 @@ from hone.core.recall import Query
 from hone.features.recall.asking import MeaningRecall
 from hone.features.recall.making import BATCH, CLAIM, VectorMaker
 from hone.features.recall.meanings import CHUNK, StoredMeanings
-from hone.runtime.claims import claim
 from hone.stores.database import Database
 from hone.stores.home import Stores, over
 from tests.contract.test_vectors import say
@@ -25,11 +24,11 @@ class Bench:
         self, home: Path, embedder: WordEmbedder | None = None, *, busy: Sequence[bool] = ()
     ) -> None:
         self.clock, self.said = ManualClock(), list[str]()
-        self.stores: Stores = over(Database.in_memory())
+        self.stores: Stores = over(home, Database.in_memory())
         self.embedder = embedder or WordEmbedder()
         self._busy = list(busy)
         self.maker = VectorMaker(
-            self.stores.vectors, self.open, home, self.clock, self.said.append, self._is_busy
+            self.stores.vectors, self.open, self.stores.claims, self.clock, self.said.append, self._is_busy
         )
         self.meanings = StoredMeanings(self.stores.vectors, self.open, self.clock, self.said.append)
         self.recall = MeaningRecall(self.stores.recall, self.meanings)
@@ -95,7 +94,7 @@ async def test_the_users_turn_goes_first(tmp_path: Path) -> None:
 async def test_one_process_at_a_time_makes_them(tmp_path: Path) -> None:
     async with Bench(tmp_path) as bench:
         await say(bench.stores, "a", "Hello.", "Good day.")
-        with claim(tmp_path, CLAIM):
+        async with bench.stores.claims.hold(CLAIM):
             assert not await bench.maker.fill()
             assert bench.embedder.calls == []
         assert await bench.maker.fill()

@@ -81,7 +81,7 @@ def test_ages_by_sums_are_those_by_reading_everything(
     edits: list[tuple[str, int]],
 ) -> None:
     async def run(home: Path) -> None:
-        stores = over(Database.in_memory())
+        stores = over(home, Database.in_memory())
         it = cared(stores, home, mode)
         await shelve(it, kinds)
         await age(it, gaps, uses, edits)

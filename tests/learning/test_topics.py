@@ -25,6 +25,7 @@ TOPIC = Topic(
 STORY = """
 import asyncio
 from datetime import UTC, datetime
+from pathlib import Path
 from click.testing import CliRunner
 from hone.cli.reviews import review
 from hone.core.ids import SessionId
@@ -43,7 +44,7 @@ from hone.stores.home import over
 topics, now = configure_topics(Learning()), datetime(2026, 1, 1, tzinfo=UTC)
 
 async def story():
-    stores = over(Database.in_memory())
+    stores = over(Path("."), Database.in_memory())
     prefix = Prefix("m", "")
     talk, id = Transcript(prefix.digest).then(user("hi"), Trust.OWNER, now), SessionId("a")
     await stores.sessions.start(Header(id, now), prefix, talk.nodes)

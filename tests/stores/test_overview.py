@@ -37,7 +37,7 @@ CALLS = st.lists(
 
 
 def opened(folder: Path) -> Stores:
-    return over(Database.open(folder / "hone.db"))
+    return over(folder, Database.open(folder / "hone.db"))
 
 
 def summed(rows: list[Spending]) -> SpendingSum:

@@ -30,7 +30,7 @@ START = Transcript(PREFIX.digest).then(user("first"), Trust.OWNER, NOON)
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     async def fill() -> None:
-        stores = over(Database.open(tmp_path / "hone.db"))
+        stores = over(tmp_path, Database.open(tmp_path / "hone.db"))
         await stores.sessions.start(Header(A, NOON), PREFIX, START.nodes)
         await stores.jobs.enqueue(A, 1, frozenset({"memory"}), "by hand", NOON)
         await stores.close()
@@ -43,7 +43,7 @@ def path(tmp_path: Path) -> Path:
 async def closed(path: Path, *, overlay: bool = True) -> AsyncIterator[Stores]:
     """As a user opens it who cannot write it; root could, so the decision is made here."""
     first, more = open_readonly(path, PATIENCE, MIGRATIONS)
-    stores = over(Database(path, first, more, readonly=True, overlay=overlay))
+    stores = over(path.parent, Database(path, first, more, readonly=True, overlay=overlay))
     try:
         yield stores
     finally:

@@ -35,7 +35,7 @@ def random_vector(random: Random, size: int = 96) -> bytes:
 
 async def crowd(path: Path) -> tuple[Stores, dict[int, bytes]]:
     """Many contents with vectors that were made elsewhere."""
-    stores, random = over(Database.open(path)), Random(1)
+    stores, random = over(path.parent, Database.open(path)), Random(1)
     bodies = [encode_message(user(f"Message {number}.")) for number in range(MANY)]
     with closing(apsw.Connection(str(path))) as connection, connection:
         connection.executemany(PUT, [(digest(body), body) for body in bodies])
@@ -87,7 +87,7 @@ async def test_a_deleted_content_leaves_no_vector_no_code_and_no_hit(tmp_path: P
 
 
 async def test_the_cache_of_short_texts_has_an_end_and_one_embedder(tmp_path: Path) -> None:
-    stores = over(Database.open(tmp_path / "hone.db"))
+    stores = over(tmp_path, Database.open(tmp_path / "hone.db"))
     await stores.vectors.cache("one", {f"text {number}": b"1" for number in range(CACHED + 10)})
     with closing(apsw.Connection(str(tmp_path / "hone.db"))) as connection:
         assert connection.execute("SELECT count(*) FROM meanings").get == CACHED
@@ -108,7 +108,7 @@ async def test_vectors_that_are_not_those_of_the_messages_are_noticed_and_made_a
     damage: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "hone.db"
-    stores = over(Database.open(path))
+    stores = over(path.parent, Database.open(path))
     await say(stores, "a", "One.", "Two.", "Three.")
     await fill(stores, ONE)
     await stores.close()
@@ -118,7 +118,7 @@ async def test_vectors_that_are_not_those_of_the_messages_are_noticed_and_made_a
     rebuilt = await repair(path, NOW)
     assert isinstance(rebuilt, Rebuilt)
     assert "vectors" in rebuilt.parts[0]
-    again = over(Database.open(path))
+    again = over(path.parent, Database.open(path))
     assert await fill(again, ONE) == 3
     await again.close()
     assert examine_file(path) == []
@@ -126,7 +126,7 @@ async def test_vectors_that_are_not_those_of_the_messages_are_noticed_and_made_a
 
 async def test_readers_beside_the_one_that_makes_vectors_see_whole_batches(tmp_path: Path) -> None:
     """A search in the middle of it finds vectors of one embedder only."""
-    stores = over(Database.open(tmp_path / "hone.db"))
+    stores = over(tmp_path, Database.open(tmp_path / "hone.db"))
     await say(stores, "a", *(f"Message {number}." for number in range(60)))
     await fill(stores, ONE)
     two, seen = WordEmbedder("two"), set[tuple[int, int]]()

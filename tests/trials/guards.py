@@ -552,7 +552,7 @@ MUTATIONS = (
         "files/locks.py",
         "            lock(handle, wait=wait)\n",
         "",
-        "tests/runtime/test_claims.py",
+        "tests/contract/test_claims.py",
     ),
     of(
         "a look once",

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from pathlib import Path
 from typing import Any, Protocol
 
 from msgspec import Struct
@@ -15,7 +14,7 @@ from hone.core.model import Usage, total
 from hone.core.ports import Sessions
 from hone.core.turn import Origin
 from hone.knowledge.library import Library
-from hone.runtime.claims import is_claimed
+from hone.stores.home import Stores
 
 AT_WORK = "at work"
 
@@ -24,7 +23,7 @@ class Home(Protocol):
     """What a report is made from."""
 
     @property
-    def home(self) -> Path: ...
+    def stores(self) -> Stores: ...
     @property
     def jobs(self) -> Jobs: ...
     @property
@@ -61,9 +60,10 @@ async def reports(home: Home, jobs: Sequence[Job]) -> list[Report]:
     for job in await home.jobs.waiting():
         oldest.setdefault(job.tree, job)
     found = []
+    held = await home.stores.claims.find_held(oldest)
     for job in jobs:
         first = oldest.get(job.tree)
-        working = first is not None and first.id == job.id and is_claimed(home.home, job.tree)
+        working = first is not None and first.id == job.id and job.tree in held
         spent = await home.sessions.spending(job.review) if job.review != NO_SESSION else ()
         waiting = len(pending.intersection(job.changes))
         found.append(Report(job, working, tuple(each.usage for each in spent), waiting))

@@ -12,6 +12,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from hone.core.agent import Agent, Limits
+from hone.core.claims import Claims
 from hone.core.clock import Clock
 from hone.core.errors import Conflict, HoneError, Missing
 from hone.core.events import Emit, Learned, ReviewFailed
@@ -36,7 +37,6 @@ from hone.learning.known import describe_known
 from hone.learning.source import find_starts, find_topics, read_widest, split
 from hone.models.wrappers import Aside, Metered, ModelTerms, Polite, Windowed, unhindered
 from hone.prompt.review import digest, question, read_title, text
-from hone.runtime.claims import claim, sweep
 from hone.runtime.session import Session, SessionDeps, new_id
 
 TRIES = 3
@@ -52,6 +52,7 @@ class ReviewDeps(Struct, frozen=True):
     goes around every tool."""
 
     home: Path
+    claims: Claims
     sessions: Sessions
     jobs: Jobs
     library: Library
@@ -102,7 +103,7 @@ class Reviewer:
         step."""
         deps = self._deps
         job = await deps.jobs.job(id)
-        with claim(deps.home, job.tree) as held:
+        async with deps.claims.hold(job.tree) as held:
             if not held or (await deps.jobs.job(id)).state is not State.QUEUED:
                 return None
             try:
@@ -124,7 +125,7 @@ class Reviewer:
 
     def tidy(self, waiting: Iterable[Job]) -> None:
         """Takes away the locks that killed processes left."""
-        sweep(self._deps.home, {job.tree for job in waiting})
+        self._deps.claims.sweep({job.tree for job in waiting})
 
     async def _attempt(self, job: Job, emit: Emit, aside: Aside) -> Sequence[Entry] | None:
         """What does not fit into the model's window is read once more as a shorter digest."""

@@ -1,69 +1,24 @@
-"""Claim work, be the worker of a home, say that a turn is on: with kernel locks. Each ends with the process
-that holds it; none times out."""
+"""Be the worker of a home, and say that a turn is on: with kernel locks. Each ends with its process; none
+times out."""
 
 import os
 import signal
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from hone.core.errors import StoreError
 from hone.files.atomic import make_folder
 from hone.files.locks import acquire, is_locked, release
+from hone.stores.claims import FOLDER, hold_file
 
-FOLDER = "locks"
 WORKER = "worker.pid"
 """It says which process the worker is."""
 
 
 @contextmanager
-def claim(home: Path, name: str) -> Iterator[bool]:
-    """False if somebody else has it, in this process or another. The file goes with the claim."""
-    with _hold(_path(home, name)) as handle:
-        yield handle is not None
-
-
-@contextmanager
-def _hold(path: Path) -> Iterator[int | None]:
-    try:
-        make_folder(path.parent)
-        handle: int | None = acquire(path, wait=False)
-    except BlockingIOError:
-        handle = None
-    except OSError as error:
-        raise StoreError(f"{path} cannot be used: {error.strerror}.") from error
-    if handle is None:
-        yield None
-        return
-    try:
-        yield handle
-    finally:
-        with suppress(OSError):  # a file that stays excludes nobody
-            path.unlink()
-        release(handle)
-
-
-def is_claimed(home: Path, name: str) -> bool:
-    return is_locked(_path(home, name))
-
-
-def sweep(home: Path, wanted: Collection[str]) -> None:
-    """Takes away the files that killed processes left, but for those that somebody may be about to claim."""
-    with suppress(OSError, StoreError):  # a file that stays excludes nobody
-        for path in (home / FOLDER).glob("*.lock"):
-            if path.stem not in wanted:
-                with claim(home, path.stem):
-                    continue
-
-
-def _path(home: Path, name: str) -> Path:
-    return home / FOLDER / f"{name}.lock"
-
-
-@contextmanager
 def hold_worker(home: Path) -> Iterator[bool]:
     """Be the worker of this home. False if there is one."""
-    with _hold(home / FOLDER / WORKER) as handle:
+    with hold_file(home / FOLDER / WORKER) as handle:
         if handle is not None:
             os.truncate(handle, 0)
             os.write(handle, f"{os.getpid()}\n".encode())

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from hone.core.claims import Claims
 from hone.core.curation import CuratorRuns
 from hone.core.errors import StoreError
 from hone.core.jobs import Jobs
@@ -19,6 +20,7 @@ from hone.core.ports import Sessions
 from hone.core.recall import Query, Recall, SearchResult
 from hone.core.skill import SkillCatalog
 from hone.files.atomic import make_folder
+from hone.stores.claims import FileClaims
 from hone.stores.curator_runs import SqliteCuratorRuns
 from hone.stores.database import Database, Store
 from hone.stores.jobs import SqliteJobs
@@ -51,6 +53,7 @@ class Stores(Struct, frozen=True):
     recall: Recall
     curator_runs: CuratorRuns
     outbox: Outbox
+    claims: Claims
     open_vectors: "Callable[[], Vectors]"
     open_overview: "Callable[[], Overview]"
     open_histories: "Callable[[], Histories]"
@@ -94,10 +97,10 @@ def open_stores(home: Path, address: str = "") -> Stores:
     path = home / FILE
     if not _writable(home) and not _exists(path):
         closed = f"{home} cannot be written: this conversation is not kept, and nothing is learned."
-        return over(Database.in_memory(), closed)
+        return over(home, Database.in_memory(), closed)
     database = Database.open(path, overlay=True)
     closed = f"{home} is read-only: new messages are not kept, and nothing is learned."
-    return over(database, closed if database.readonly else "")
+    return over(home, database, closed if database.readonly else "")
 
 
 def _open_elsewhere(home: Path, address: str) -> Stores:
@@ -113,7 +116,7 @@ def _open_elsewhere(home: Path, address: str) -> Stores:
     return stores
 
 
-def over(database: Database, closed: str = "") -> Stores:
+def over(home: Path, database: Database, closed: str = "") -> Stores:
     """Return all stores of one database, which is closed with them."""
     return Stores(
         SqliteSessions(database),
@@ -123,6 +126,7 @@ def over(database: Database, closed: str = "") -> Stores:
         LateRecall(database),
         SqliteCuratorRuns(database),
         SqliteOutbox(database),
+        FileClaims(home),
         lambda: import_object(VECTORS)(database),
         lambda: import_object(OVERVIEW)(database),
         lambda: import_object(HISTORIES)(database),

@@ -13,6 +13,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from hone.core.agent import Agent, Limits
+from hone.core.claims import Claims
 from hone.core.clock import Clock
 from hone.core.curation import UNNUMBERED, CuratorRun, CuratorRunId, CuratorRuns
 from hone.core.errors import HoneError, Refused
@@ -47,7 +48,6 @@ from hone.knowledge.wording import find_lessons
 from hone.learning.budget import USUAL, Bounds, spent
 from hone.models.wrappers import Metered
 from hone.prompt.review import text
-from hone.runtime.claims import claim
 from hone.runtime.session import Session, SessionDeps, new_id
 
 WEEK, DAY, QUIET = timedelta(days=7), timedelta(days=1), timedelta(hours=2)
@@ -64,6 +64,7 @@ class CuratorDeps(Struct, frozen=True):
     """What a curator works with. `agent` is whom it asks."""
 
     home: Path
+    claims: Claims
     sessions: Sessions
     runs: CuratorRuns
     library: Library
@@ -153,7 +154,7 @@ class Curator:
     ) -> tuple[CuratorRun, tuple[Entry, ...]] | None:
         """One run. None if somebody else is at it, or has done it meanwhile where it must be `due`.
         `again`: a model is asked though nothing has changed."""
-        with claim(self._deps.home, FOLDER) as held:
+        async with self._deps.claims.hold(FOLDER) as held:
             if not held or (due and not await self.due()):
                 return None
             known = await self._deps.runs.runs()

@@ -26,6 +26,7 @@ class CuratorPart(Part):
         return Curator(
             CuratorDeps(
                 hone.home,
+                hone.stores.claims,
                 hone.sessions,
                 hone.stores.curator_runs,
                 hone.library,

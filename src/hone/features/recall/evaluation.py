@@ -30,7 +30,7 @@ Place = tuple[SessionId, int]
 """A session and the number of a message in it, from 1."""
 Searches = Mapping[str, Recall]
 """Name → search. The first goes by words alone."""
-Prepare = Callable[[Stores, Path], AbstractAsyncContextManager[Searches]]
+Prepare = Callable[[Stores], AbstractAsyncContextManager[Searches]]
 """Makes the searches of a scratch home that is in a folder."""
 Tell = Callable[[int, int], None]
 """Called with how many questions were asked, and how many there are."""
@@ -83,7 +83,7 @@ async def _asked(
 
 
 @asynccontextmanager
-async def by_words(stores: Stores, _folder: Path) -> AsyncIterator[Searches]:
+async def by_words(stores: Stores) -> AsyncIterator[Searches]:
     """Search the stores of a scratch home by words alone."""
     yield {WORDS: stores.recall}
 
@@ -136,7 +136,7 @@ async def settled(people: Sequence[BundledPerson], prepare: Prepare) -> AsyncIte
                 for said in session:
                     chain = chain.then(*_message(said), said.at)
                 await stores.sessions.start(Header(id, at), PREFIX, chain.nodes)
-            async with prepare(stores, Path(scratch)) as searches:
+            async with prepare(stores) as searches:
                 yield searches
         finally:
             await stores.close()

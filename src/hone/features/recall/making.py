@@ -7,12 +7,11 @@ loses one step at most, and the next one does it.
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from pathlib import Path
 
+from hone.core.claims import Claims
 from hone.core.clock import Clock
 from hone.core.embedding import Embedder, Unembedded, Vectors
 from hone.core.errors import HoneError, StoreError
-from hone.runtime.claims import claim
 
 CLAIM = "vectors"
 BATCH = 16
@@ -38,7 +37,7 @@ class VectorMaker:
         self,
         vectors: Vectors,
         embedder: Callable[[], Awaitable[Embedder | None]],
-        home: Path,
+        claims: Claims,
         clock: Clock,
         say: Callable[[str], None],
         is_busy: Callable[[], bool] = lambda: False,
@@ -46,7 +45,7 @@ class VectorMaker:
     ) -> None:
         self._vectors = vectors
         self._embedder = embedder
-        self._home = home
+        self._claims = claims
         self._clock = clock
         self._say = say
         self._is_busy = is_busy
@@ -77,7 +76,7 @@ class VectorMaker:
         embedder = await self._embedder()
         if embedder is None:
             return True
-        with claim(self._home, CLAIM) as held:
+        async with self._claims.hold(CLAIM) as held:
             if held:
                 await self._vectors.adopt(embedder.id)
                 while await self._step(embedder):

@@ -35,7 +35,7 @@ class RecallPart(Part):
         return VectorMaker(
             hone.stores.vectors,
             self.embedder,
-            hone.home,
+            hone.stores.claims,
             hone.clock,
             hone.say,
             lambda: hone.background.is_busy,

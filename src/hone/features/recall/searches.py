@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 from hone.core.clock import Clock
 from hone.core.embedding import Embedder
@@ -40,11 +39,11 @@ def prepare_with(name: str, embedder: Embedder | None, clock: Clock) -> Prepare:
     made = embedder
 
     @asynccontextmanager
-    async def prepare(stores: Stores, folder: Path) -> AsyncIterator[Searches]:
+    async def prepare(stores: Stores) -> AsyncIterator[Searches]:
         async def give() -> Embedder:
             return made
 
-        await VectorMaker(stores.vectors, give, folder, clock, refuse).fill()
+        await VectorMaker(stores.vectors, give, stores.claims, clock, refuse).fill()
         yield searches_of(stores, name, made)
 
     return prepare

@@ -91,8 +91,10 @@ class PostgresPool:
         self.where = describe(url)
         self._lanes = [ThreadPoolExecutor(1, thread_name_prefix=f"hone-pg-{n}") for n in range(lanes)]
         self._readers = ThreadPoolExecutor(readers, thread_name_prefix="hone-pg-read")
+        self._claimer = ThreadPoolExecutor(1, thread_name_prefix="hone-pg-claim")
+        self._claimed: set[tuple[str, str]] = set()
         self._idle: dict[ThreadPoolExecutor, deque[Connection[Row]]] = {
-            each: deque() for each in (*self._lanes, self._readers)
+            each: deque() for each in (*self._lanes, self._readers, self._claimer)
         }
         self._owners: dict[Connection[Row], str] = {}
         self._closed = False
@@ -106,6 +108,16 @@ class PostgresPool:
     @property
     def readers(self) -> ThreadPoolExecutor:
         return self._readers
+
+    @property
+    def claimer(self) -> ThreadPoolExecutor:
+        """One thread and one connection, which holds the advisory locks of this process."""
+        return self._claimer
+
+    @property
+    def claimed(self) -> set[tuple[str, str]]:
+        """What this process holds. A connection could take its own lock a second time."""
+        return self._claimed
 
     async def run(self, executor: ThreadPoolExecutor, work: Callable[[], T]) -> T:
         """Return what the work returns. It is done even if the caller is cancelled."""
@@ -217,6 +229,33 @@ class PostgresDatabase:
                 return self._retry(lambda: self._direct(lane, work))
 
         return await self._pool.run(lane, perform)
+
+    async def claim(self, name: tuple[str, str], take: Work[bool]) -> bool:
+        """Take a lock that ends with this process; False if somebody has it, here or elsewhere."""
+        if name in self._pool.claimed:
+            return False
+        self._pool.claimed.add(name)
+        taken = False
+        try:
+            taken = await self._on_claimer(take)
+        finally:
+            if not taken:
+                self._pool.claimed.discard(name)
+        return taken
+
+    async def release(self, name: tuple[str, str], free: Work[object]) -> None:
+        """Give a lock back. One whose connection broke is free already."""
+        try:
+            await self._on_claimer(free)
+        finally:
+            self._pool.claimed.discard(name)
+
+    async def _on_claimer(self, work: Work[T]) -> T:
+        def perform() -> T:
+            with self._pool.plainly():
+                return self._direct(self._pool.claimer, work)
+
+        return await self._pool.run(self._pool.claimer, perform)
 
     def reconnected(self, work: Work[T], key: str = "") -> T:
         """Do it on a new connection, inside a lane whose connection broke."""

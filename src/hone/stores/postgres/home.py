@@ -12,6 +12,7 @@ from hone.core.messages import canonical, digest
 from hone.core.recall import Query, SearchResult
 from hone.files.atomic import write
 from hone.stores.home import Stores
+from hone.stores.postgres.claims import PostgresClaims
 from hone.stores.postgres.curator_runs import PostgresCuratorRuns
 from hone.stores.postgres.database import PostgresDatabase, PostgresPool
 from hone.stores.postgres.histories import PostgresHistories
@@ -70,6 +71,7 @@ def over(database: PostgresDatabase, checkout: str, close: Callable[[], Awaitabl
         PostgresRecall(),
         PostgresCuratorRuns(database),
         PostgresOutbox(database),
+        PostgresClaims(database),
         _no_vectors,
         lambda: PostgresOverview(database),
         lambda: PostgresHistories(database),

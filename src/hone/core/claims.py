@@ -1,0 +1,23 @@
+"""Claim a piece of work, so that nobody else does it at the same time."""
+
+from collections.abc import Collection
+from contextlib import AbstractAsyncContextManager
+from typing import Protocol
+
+
+class Claims(Protocol):
+    """Held by one process among all that share the stores. A claim ends with the process that holds it, and
+    none times out. It keeps work from being done twice at once; what counts is decided when the work is
+    stored."""
+
+    def hold(self, name: str) -> AbstractAsyncContextManager[bool]:
+        """Yield False if somebody else has it, in this process or another. Raises StoreError."""
+        ...
+
+    async def find_held(self, names: Collection[str]) -> frozenset[str]:
+        """Return those of the names that somebody holds."""
+        ...
+
+    def sweep(self, wanted: Collection[str]) -> None:
+        """Remove what killed processes left, except for names that somebody may be about to claim."""
+        ...

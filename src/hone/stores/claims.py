@@ -1,0 +1,57 @@
+"""Claims as kernel locks on files of a home. Each lock ends with the process that holds it."""
+
+from collections.abc import AsyncIterator, Collection, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from pathlib import Path
+
+from hone.core.errors import StoreError
+from hone.files.atomic import make_folder
+from hone.files.locks import acquire, is_locked, release
+
+FOLDER = "locks"
+
+
+class FileClaims:
+    """Claims of all processes that use one home on one machine."""
+
+    def __init__(self, home: Path) -> None:
+        self._folder = home / FOLDER
+
+    @asynccontextmanager
+    async def hold(self, name: str) -> AsyncIterator[bool]:
+        with hold_file(self._path(name)) as handle:
+            yield handle is not None
+
+    async def find_held(self, names: Collection[str]) -> frozenset[str]:
+        return frozenset(name for name in names if is_locked(self._path(name)))
+
+    def sweep(self, wanted: Collection[str]) -> None:
+        with suppress(OSError, StoreError):  # a file that stays excludes nobody
+            for path in self._folder.glob("*.lock"):
+                if path.stem not in wanted:
+                    with hold_file(path):
+                        continue
+
+    def _path(self, name: str) -> Path:
+        return self._folder / f"{name}.lock"
+
+
+@contextmanager
+def hold_file(path: Path) -> Iterator[int | None]:
+    """Yield the handle of a lock on a file, or None if somebody else has it. The file goes with the lock."""
+    try:
+        make_folder(path.parent)
+        handle: int | None = acquire(path, wait=False)
+    except BlockingIOError:
+        handle = None
+    except OSError as error:
+        raise StoreError(f"{path} cannot be used: {error.strerror}.") from error
+    if handle is None:
+        yield None
+        return
+    try:
+        yield handle
+    finally:
+        with suppress(OSError):  # a file that stays excludes nobody
+            path.unlink()
+        release(handle)

@@ -1,0 +1,40 @@
+"""Claims as advisory locks of PostgreSQL. They belong to a connection, so that they end with its process."""
+
+from collections.abc import AsyncIterator, Collection
+from contextlib import asynccontextmanager
+
+from hone.stores.postgres.database import PostgresStore, Rows
+
+# Numbered apart from the gate of an owner (1) and from trees (2).
+KEY = "hashtextextended(%(owner)s || ' ' || %(name)s, 3)"
+TAKE = f"SELECT pg_try_advisory_lock({KEY})"
+RELEASE = f"SELECT pg_advisory_unlock({KEY})"
+HELD = """
+SELECT name FROM unnest(%(names)s::text[]) AS name JOIN pg_locks ON locktype = 'advisory' AND objsubid = 1
+    AND granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+    AND (classid::bigint << 32 | objid::bigint) = hashtextextended(%(owner)s || ' ' || name, 3)
+"""
+
+
+class PostgresClaims(PostgresStore):
+    """Claims of all processes that work for one owner, on any machine. They need a direct connection: a
+    pooler that lends connections by the transaction would give them to somebody else."""
+
+    @asynccontextmanager
+    async def hold(self, name: str) -> AsyncIterator[bool]:
+        database = self._database
+        taken = await database.claim((database.owner, name), lambda rows: bool(rows.value(TAKE, name=name)))
+        try:
+            yield taken
+        finally:
+            if taken:
+                await database.release((database.owner, name), lambda rows: rows.value(RELEASE, name=name))
+
+    async def find_held(self, names: Collection[str]) -> frozenset[str]:
+        def find(rows: Rows) -> frozenset[str]:
+            return frozenset(name for (name,) in rows.execute(HELD, names=list(names)))
+
+        return await self._database.read(find) if names else frozenset()
+
+    def sweep(self, wanted: Collection[str]) -> None:
+        """Nothing: a lock goes with the connection of a killed process."""
