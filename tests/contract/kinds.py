@@ -38,7 +38,7 @@ def _absent() -> NoReturn:
 
 def reference() -> Stores:
     sessions, ledger = InMemorySessions(), InMemoryLedger()
-    vectors = InMemoryVectors(sessions)
+    vectors, claims = InMemoryVectors(sessions), InMemoryClaims()
     return Stores(
         sessions,
         ledger,
@@ -47,7 +47,7 @@ def reference() -> Stores:
         InMemoryRecall(sessions),
         InMemoryCuratorRuns(ledger),
         InMemoryOutbox(ledger),
-        InMemoryClaims(),
+        lambda: claims,
         lambda: vectors,
         _absent,
         _absent,

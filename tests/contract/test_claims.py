@@ -14,7 +14,8 @@ import pytest
 
 from hone.core.claims import Claims
 from hone.core.errors import StoreError
-from hone.stores.claims import FOLDER, FileClaims
+from hone.files.locks import FOLDER
+from hone.stores.claims import FileClaims
 from hone.stores.postgres.claims import PostgresClaims
 from hone.stores.postgres.database import PostgresDatabase, PostgresPool
 from tests import databases

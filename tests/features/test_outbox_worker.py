@@ -32,7 +32,7 @@ class Bench:
         self.backend = Odd(self.clock)
         self.keeper = Keeper(self.ledger, FileTree(home), self.clock, lambda _: None)
         self.mirror = Mirror(self.ledger, self.outbox, GuardedBackend(self.backend), "ann")
-        self.worker = OutboxWorker(self._mirror, FileClaims(home), self.clock)
+        self.worker = OutboxWorker(self._mirror, lambda: FileClaims(home), self.clock)
 
     async def _mirror(self) -> Mirror | None:
         return self.mirror

@@ -241,3 +241,24 @@ def _is_swept(handle: int) -> bool:
         return os.fstat(handle).st_nlink == 0
     except OSError:
         return False
+
+
+@contextmanager
+def hold_file(path: Path) -> Iterator[int | None]:
+    """Yield the handle of a lock on a file, or None if somebody else has it. The file goes with the lock."""
+    try:
+        make_folder(path.parent)
+        handle: int | None = acquire(path, wait=False)
+    except BlockingIOError:
+        handle = None
+    except OSError as error:
+        raise StoreError(f"{path} cannot be used: {error.strerror}.") from error
+    if handle is None:
+        yield None
+        return
+    try:
+        yield handle
+    finally:
+        with suppress(OSError):  # a file that stays excludes nobody
+            path.unlink()
+        release(handle)

@@ -8,6 +8,8 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
+FOLDER = "locks"
+"""Where a home has the locks that are files by themselves."""
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from hone.files.atomic import make_folder
-from hone.files.locks import acquire, is_locked, release
-from hone.stores.claims import FOLDER, hold_file
+from hone.files.atomic import hold_file, make_folder
+from hone.files.locks import FOLDER, acquire, is_locked, release
 
 WORKER = "worker.pid"
 """It says which process the worker is."""

@@ -1,14 +1,12 @@
 """Claims as kernel locks on files of a home. Each lock ends with the process that holds it."""
 
-from collections.abc import AsyncIterator, Collection, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator, Collection
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from hone.core.errors import StoreError
-from hone.files.atomic import make_folder
-from hone.files.locks import acquire, is_locked, release
-
-FOLDER = "locks"
+from hone.files.atomic import hold_file
+from hone.files.locks import FOLDER, is_locked
 
 
 class FileClaims:
@@ -34,24 +32,3 @@ class FileClaims:
 
     def _path(self, name: str) -> Path:
         return self._folder / f"{name}.lock"
-
-
-@contextmanager
-def hold_file(path: Path) -> Iterator[int | None]:
-    """Yield the handle of a lock on a file, or None if somebody else has it. The file goes with the lock."""
-    try:
-        make_folder(path.parent)
-        handle: int | None = acquire(path, wait=False)
-    except BlockingIOError:
-        handle = None
-    except OSError as error:
-        raise StoreError(f"{path} cannot be used: {error.strerror}.") from error
-    if handle is None:
-        yield None
-        return
-    try:
-        yield handle
-    finally:
-        with suppress(OSError):  # a file that stays excludes nobody
-            path.unlink()
-        release(handle)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from hone.core.claims import Claims
 from hone.core.curation import CuratorRuns
 from hone.core.errors import StoreError
 from hone.core.jobs import Jobs
@@ -20,7 +19,6 @@ from hone.core.ports import Sessions
 from hone.core.recall import Query, Recall, SearchResult
 from hone.core.skill import SkillCatalog
 from hone.files.atomic import make_folder
-from hone.stores.claims import FileClaims
 from hone.stores.curator_runs import SqliteCuratorRuns
 from hone.stores.database import Database, Store
 from hone.stores.jobs import SqliteJobs
@@ -30,11 +28,13 @@ from hone.stores.skill_catalog import SqliteSkillCatalog
 from hone.stores.sqlite import SqliteSessions
 
 if TYPE_CHECKING:
+    from hone.core.claims import Claims
     from hone.core.embedding import Vectors
     from hone.core.histories import Histories
     from hone.core.overview import Overview
 
 FILE = "hone.db"
+CLAIMS = "hone.stores.claims:FileClaims"
 RECALL = "hone.stores.recall:SqliteRecall"
 VECTORS = "hone.stores.vectors:SqliteVectors"
 HISTORIES = "hone.stores.histories:SqliteHistories"
@@ -53,13 +53,18 @@ class Stores(Struct, frozen=True):
     recall: Recall
     curator_runs: CuratorRuns
     outbox: Outbox
-    claims: Claims
+    open_claims: "Callable[[], Claims]"
     open_vectors: "Callable[[], Vectors]"
     open_overview: "Callable[[], Overview]"
     open_histories: "Callable[[], Histories]"
     close: Callable[[], Awaitable[None]]
     closed: str = ""
     readonly: bool = False
+
+    @property
+    def claims(self) -> "Claims":
+        """Who works on what, among all processes that share these stores. Most commands claim nothing."""
+        return self.open_claims()
 
     @property
     def vectors(self) -> "Vectors":
@@ -126,7 +131,7 @@ def over(home: Path, database: Database, closed: str = "") -> Stores:
         LateRecall(database),
         SqliteCuratorRuns(database),
         SqliteOutbox(database),
-        FileClaims(home),
+        lambda: import_object(CLAIMS)(home),
         lambda: import_object(VECTORS)(database),
         lambda: import_object(OVERVIEW)(database),
         lambda: import_object(HISTORIES)(database),

@@ -3,15 +3,18 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from hone.core.backend import Deleted
-from hone.core.claims import Claims
 from hone.core.clock import Clock
 from hone.core.errors import HoneError, Unfit
 from hone.core.ledger import Entry
 from hone.features.backends.mirror import Mirror
+
+if TYPE_CHECKING:
+    from hone.core.claims import Claims
 
 CLAIM = "mirror"
 FIRST, LONGEST = 2.0, 300.0
@@ -31,7 +34,9 @@ class OutboxWorker:
     """`mirror` gives where copies are kept; None: nowhere. One process at a time delivers for a home, so that
     a backend hears of changes in their order."""
 
-    def __init__(self, mirror: Callable[[], Awaitable[Mirror | None]], claims: Claims, clock: Clock) -> None:
+    def __init__(
+        self, mirror: Callable[[], Awaitable[Mirror | None]], claims: "Callable[[], Claims]", clock: Clock
+    ) -> None:
         self._mirror = mirror
         self._claims = claims
         self._clock = clock
@@ -57,7 +62,7 @@ class OutboxWorker:
                 mirror = await self._mirror()
                 if mirror is None:
                     return True
-                async with self._claims.hold(CLAIM) as held:
+                async with self._claims().hold(CLAIM) as held:
                     if held:
                         await mirror.deliver()
                 self._pause = 0.0
@@ -72,7 +77,7 @@ class OutboxWorker:
         try:
             async with self._clock.timeout(PATIENCE), self._turn:
                 mirror = await self._mirror()
-                async with self._claims.hold(CLAIM) as held:
+                async with self._claims().hold(CLAIM) as held:
                     if mirror and held:
                         return Delivery(await mirror.deliver_one(entry.id))
             return Delivery(late="another process is delivering.")

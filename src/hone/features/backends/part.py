@@ -43,7 +43,7 @@ class MemoryPart(Part):
 
     @cached_property
     def worker(self) -> OutboxWorker:
-        return OutboxWorker(self.mirror, self._hone.stores.claims, self._hone.clock)
+        return OutboxWorker(self.mirror, self._hone.stores.open_claims, self._hone.clock)
 
     async def used(self) -> Backend | None:
         """Return the backend in use; None where nothing is kept by key."""

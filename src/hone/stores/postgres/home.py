@@ -71,7 +71,7 @@ def over(database: PostgresDatabase, checkout: str, close: Callable[[], Awaitabl
         PostgresRecall(),
         PostgresCuratorRuns(database),
         PostgresOutbox(database),
-        PostgresClaims(database),
+        lambda: PostgresClaims(database),
         _no_vectors,
         lambda: PostgresOverview(database),
         lambda: PostgresHistories(database),
