@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 UV := $(BIN)/uv pip
 # Where versions of Python differ: asyncio, types, regular expressions, SQLite, start-up.
-SMOKE := tests/test_loop.py tests/test_public.py tests/core/test_regex.py tests/wire/test_golden.py tests/story/test_home.py
+SMOKE := tests/test_loop.py tests/test_public.py tests/core/test_regex.py tests/tools/test_schemas.py tests/wire/test_golden.py tests/story/test_home.py
 SMOKE_NEEDS := hypothesis pytest pytest-timeout pytest-xdist
 INSTALL := $(UV) install --quiet --python $(BIN)/python --compile-bytecode
 

@@ -5,7 +5,16 @@ import pytest
 
 from hone import Hone, Scripted, lines
 from hone.tools import define, todo
-from hone.tools.define import SCHEMAS, Function, KnownSchema, name_function, read_schemas, tool, work_out
+from hone.tools.define import (
+    SCHEMAS,
+    Function,
+    KnownSchema,
+    name_function,
+    read_docstring,
+    read_schemas,
+    tool,
+    work_out,
+)
 from tests.golden import WRITE
 
 
@@ -14,7 +23,7 @@ async def test_the_stored_schemas_are_those_of_the_code(monkeypatch: pytest.Monk
     found: dict[str, KnownSchema] = {}
 
     def work_it_out(function: Function) -> str:
-        found[name_function(function)] = KnownSchema(function.__doc__ or "", work_out(function).schema)
+        found[name_function(function)] = KnownSchema(read_docstring(function), work_out(function).schema)
         return ""
 
     work_it_out(todo.todo.function)

@@ -97,6 +97,11 @@ class KnownSchema(Struct, frozen=True):
     schema: str
 
 
+def read_docstring(function: Function) -> str:
+    """Return the words of a docstring. How it is indented depends on the version of Python."""
+    return " ".join((function.__doc__ or "").split())
+
+
 @cache
 def read_schemas() -> Mapping[str, KnownSchema]:
     """Return the schemas of Hone's own tools, by module and name of their function."""
@@ -112,7 +117,7 @@ def _find_schema(function: Function) -> str:
     if not function.__module__.startswith("hone."):
         return ""
     known = read_schemas().get(name_function(function))
-    return known.schema if known and known.docstring == function.__doc__ else ""
+    return known.schema if known and known.docstring == read_docstring(function) else ""
 
 
 def _shape(function: Function) -> Shape:
