@@ -15,6 +15,7 @@ from hone.core.permissions import Answer
 from hone.core.permit import Effect
 from hone.core.topics import NAMES
 from hone.core.trust import Trust
+from hone.core.value import replace
 from hone.knowledge.journal import Add
 from hone.knowledge.keeper import OWNER
 from hone.learning.reconsider import find_withheld, reconsider
@@ -73,7 +74,7 @@ class Place:
 
 
 @asynccontextmanager
-async def place(home: Path, folder: Path) -> AsyncIterator[Place]:
+async def place(home: Path, folder: Path, settings: Settings = QUIET) -> AsyncIterator[Place]:
     folder.mkdir(exist_ok=True)
     (folder / "notes.md").write_text(NOTES)
     script: list[Message] = []
@@ -82,7 +83,9 @@ async def place(home: Path, folder: Path) -> AsyncIterator[Place]:
         return script.pop(0)
 
     model, ask = Scripted(answer), Owner(Answer.ONCE).ask
-    async with Hone(home=home, folder=folder, settings=QUIET, model=model, tools=[browse], ask=ask) as hone:
+    async with Hone(
+        home=home, folder=folder, settings=settings, model=model, tools=[browse], ask=ask
+    ) as hone:
         yield Place(hone, folder, script)
 
 
@@ -158,6 +161,11 @@ async def attach(here: Place) -> Session:
     return await here.talk(READ, words=user("see to it", Attachment(PAGE, "page.md")))
 
 
+async def attach_later(here: Place) -> Session:
+    session = await here.talk(READ)
+    return await here.talk(words=user("and this?", Attachment(PAGE, "page.md")), session=session)
+
+
 async def claim(here: Place) -> Session:
     """A client tells what was said before."""
     session = await here.hone.session(told=[user("hello"), assistant(PAGE)])
@@ -191,7 +199,8 @@ async def delegate(here: Place) -> Session:
 
 
 FOREIGN = (
-    *(read_elsewhere, read_nested, print_nested, browse_first, browse_later, run_with_network, attach, claim),
+    *(read_elsewhere, read_nested, print_nested, browse_first, browse_later, run_with_network),
+    *(attach, attach_later, claim),
     *(read_what_a_page_left, read_it_at_third_hand, delegate),
 )
 
@@ -224,6 +233,15 @@ async def test_a_review_that_has_looked_up_more_and_a_flagged_text_keep_waiting(
         [after] = await here.learn(session.id, looked, lesson(session))
         assert await here.trust() == ()
         assert [each.id for each in await here.hone.ledger.pending()] == [flagged.id, after.id]
+
+
+async def test_where_the_owner_wants_to_be_asked_trust_approves_nothing(home: Path, tmp_path: Path) -> None:
+    ask = replace(QUIET, learning=replace(QUIET.learning, review="ask"))
+    async with place(home, tmp_path / "work", ask) as here:
+        session = await here.talk(READ)
+        [waiting] = await here.learn(session.id, lesson(session))
+        assert await here.trust() == ()
+        assert [each.id for each in await here.hone.ledger.pending()] == [waiting.id]
 
 
 async def test_what_the_owner_took_back_meanwhile_does_not_come_back_with_trust(

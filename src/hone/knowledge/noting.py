@@ -9,9 +9,11 @@ from msgspec import Struct
 from hone.core.clock import Clock
 from hone.core.errors import AlreadyKnown, Refused
 from hone.core.ledger import MEMORY, USER, Author, ChangeKind, ChangeState, Target
+from hone.core.value import replace
 from hone.knowledge import journal, places
 from hone.knowledge.admission import (
     FOREIGN,
+    TRUSTED,
     LearningMode,
     Verdict,
     check,
@@ -111,7 +113,7 @@ class Noting:
             verdict = await self._judge_skill(draft, author, mode, flags)
         if verdict.standing is not ChangeState.ACTIVE:
             raise Refused(f"Change {draft.about} keeps waiting: {verdict.cause}.")
-        return verdict
+        return replace(verdict, cause=TRUSTED)
 
     async def _judge_skill(
         self, draft: Draft, author: Author, mode: LearningMode, flags: Sequence[str]

@@ -32,7 +32,6 @@ RECENT = 500
 """Reviews among which the one of a lesson is looked for."""
 OWN_TOOLS = frozenset({"memory", "skills_list", "skill_view", "skill_manage"})
 """What a review reads with these is known already. With any other tool it may have read something foreign."""
-REASON = "its folder is trusted now"
 
 Conversations = Mapping[SessionId, Transcript]
 
@@ -142,7 +141,7 @@ def _improve(author: Author, ground: Collection[SessionId], clean: Conversations
     evidence = tuple(replace(each, trust=max(each.trust, node.trust_floor)) for each, node in found)
     floor = lowest(clean[id].trust for id in ground)
     said = tuple(_find_said(author.quotes, found))
-    return replace(author, evidence=evidence, trust_floor=floor, said=said, reason=REASON)
+    return replace(author, evidence=evidence, trust_floor=floor, said=said)
 
 
 def _find_said(quotes: Sequence[str], cited: Iterable[tuple[Evidence, Node]]) -> Iterable[Said]:
