@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from hone.core.messages import assistant
 from hone.models.fake_provider import FakeProvider
-from hone.models.scripted import Script, assistant, call, rounds, rules
+from hone.models.scripted import Script, call, rounds, rules
 from hone.runtime.trust import Folders, OwnersList
 from tests.cli.driving import CTRL_C, ENTER, environment, hone, terminal
 

@@ -36,7 +36,7 @@ OWN_TOOLS = frozenset({"memory", "skills_list", "skill_view", "skill_manage"})
 Conversations = Mapping[SessionId, Transcript]
 
 
-class Home(Protocol):
+class LearningHome(Protocol):
     @property
     def folders(self) -> Folders: ...
     @property
@@ -56,7 +56,7 @@ class Reconsidered(Struct, frozen=True):
     conversations: Conversations
 
 
-async def find_withheld(home: Home, folder: Path) -> Sequence[Entry]:
+async def find_withheld(home: LearningHome, folder: Path) -> Sequence[Entry]:
     """Return the lessons that wait only because a folder is not trusted, oldest first."""
     if not any(map(_is_withheld, await home.keeper.ledger.pending())):
         return []
@@ -64,7 +64,9 @@ async def find_withheld(home: Home, folder: Path) -> Sequence[Entry]:
     return [entry for entry, _ in found]
 
 
-async def reconsider(home: Home, folder: Path, shown: Collection[ChangeId] | None = None) -> Reconsidered:
+async def reconsider(
+    home: LearningHome, folder: Path, shown: Collection[ChangeId] | None = None
+) -> Reconsidered:
     """Judge the lessons anew that waited for the owner's trust in a folder, which it has by now; with
     `shown`, only those. What conversations wrote that are clean now is clean, too. Raises HoneError."""
     found, clean = await _study(home, folder)
@@ -77,7 +79,7 @@ async def reconsider(home: Home, folder: Path, shown: Collection[ChangeId] | Non
     return Reconsidered(tuple(made), clean)
 
 
-async def _study(home: Home, folder: Path) -> tuple[list[tuple[Entry, Author]], Conversations]:
+async def _study(home: LearningHome, folder: Path) -> tuple[list[tuple[Entry, Author]], Conversations]:
     """Return the lessons with their authors as they are judged for a trusted folder, and the conversations
     that are clean then."""
     observer = home.provenance.observer
@@ -96,7 +98,7 @@ def _is_withheld(entry: Entry) -> bool:
     return change.cause == FOREIGN and not change.group and change.author.actor in (Actor.AGENT, Actor.REVIEW)
 
 
-async def _find_ground(home: Home, entry: Entry) -> frozenset[SessionId]:
+async def _find_ground(home: LearningHome, entry: Entry) -> frozenset[SessionId]:
     """Return the conversations that a lesson was made from, cited or not; none if they are not known."""
     author = entry.change.author
     if author.actor is Actor.AGENT:
@@ -108,7 +110,7 @@ async def _find_ground(home: Home, entry: Entry) -> frozenset[SessionId]:
     return frozenset({job.session, *(session for session, _ in job.others)})
 
 
-async def _has_read_nothing_else(home: Home, review: SessionId) -> bool:
+async def _has_read_nothing_else(home: LearningHome, review: SessionId) -> bool:
     """Tell whether a review has only used what it was given and what is known."""
     try:
         stored = await home.sessions.load(review)
@@ -118,7 +120,7 @@ async def _has_read_nothing_else(home: Home, review: SessionId) -> bool:
     return all(call.name in OWN_TOOLS for node in own for call in node.message.calls)
 
 
-async def _load(home: Home, folder: Path, ids: Iterable[SessionId]) -> Conversations:
+async def _load(home: LearningHome, folder: Path, ids: Iterable[SessionId]) -> Conversations:
     """Load the owner's conversations that were held in a folder, as far as they can be read."""
     found: dict[SessionId, Transcript] = {}
     for id in ids:
