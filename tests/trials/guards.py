@@ -57,7 +57,7 @@ MUTATIONS = (
     of(
         "trust: why it is foreign",
         "every foreign result counts as one that only lacks trust in the folder",
-        "runtime/provenance/withheld.py",
+        "tools/wrappers.py",
         "        is_withheld = outcome.trust is Trust.FOREIGN and reasons.found and all(reasons.found)\n",
         "        is_withheld = outcome.trust is Trust.FOREIGN\n",
         TRUST_TESTS,
@@ -275,7 +275,7 @@ MUTATIONS = (
         "hooks: label",
         "what a hook prints has the label of the tool's result",
         "features/hooks/tool.py",
-        "        return replace(outcome, text=text, trust=Trust.FOREIGN)\n",
+        '        return replace(outcome, text=text, trust=Trust.FOREIGN, withheld="")\n',
         "        return replace(outcome, text=text)\n",
         HOOK_TESTS,
     ),

@@ -14,9 +14,8 @@ from hone.core.tool import CallGuard, Tool, Toolbox
 from hone.core.work import Work
 from hone.models.http import Http, ReplyBounds
 from hone.models.http.addresses import public_only
-from hone.runtime.guardrails import Guard
+from hone.runtime.guardrails import Guard, Remember, RememberingGuard
 from hone.runtime.model_factory import open_keys
-from hone.runtime.provenance.withheld import Remember, RememberingGuard, Withholding
 from hone.runtime.vouching import Vouching
 from hone.sandbox.choice import Sandbox
 from hone.sandbox.report import describe_view
@@ -28,7 +27,7 @@ from hone.tools.search import search_tool
 from hone.tools.shell import Shell, shell_tools
 from hone.tools.todo import todo
 from hone.tools.web import web_tools
-from hone.tools.wrappers import Capped, Permitted, SafeTool
+from hone.tools.wrappers import Capped, Permitted, SafeTool, Withholding
 
 DANGER = "hone.runtime.danger:danger"
 """What recognizes dangerous commands. It is loaded with the first command."""

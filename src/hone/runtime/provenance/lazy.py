@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 from hone.core.errors import HoneError
 from hone.core.loading import import_object
 from hone.core.messages import ToolCall
+from hone.core.provenance import identify
 from hone.core.tool import Outcome
 from hone.core.tool_context import ToolContext
 from hone.core.trust import Trust
-from hone.runtime.provenance.withheld import current, key_of
+from hone.core.work import reasons_of_call
 from hone.runtime.trust import Folders
 
 if TYPE_CHECKING:
@@ -56,14 +57,14 @@ class LazyProvenance:
         return self._noted(path, self._real.of_folder(path))
 
     def of_output(self, folder: Path, text: str) -> Trust:
-        reasons = current.get()
+        reasons = reasons_of_call.get()
         return self._noted(
             folder, self._real.of_output(folder, text), reasons is not None and reasons.confined
         )
 
     def _noted(self, path: Path, label: Trust, confined: bool = True) -> Trust:
         """Note why it is foreign, if it is."""
-        reasons = current.get()
+        reasons = reasons_of_call.get()
         if reasons and label is Trust.FOREIGN:
             folders = self._folders
             only = confined and not folders.trusts(path) and folders.covers(reasons.folder, path)
@@ -76,7 +77,7 @@ class LazyProvenance:
         own = self._withholds and outcome.trust >= Trust.AGENT
         if outcome.withheld or own:
             self._withholds = True
-            key = key_of(call.id, outcome.text)
+            key = identify(call.id, outcome.text)
             with suppress(HoneError):  # then it stays foreign
                 await asyncio.to_thread(self._real.store.withhold, key, outcome.withheld)
 
@@ -90,7 +91,7 @@ class LazyProvenance:
     async def around_command(
         self, folder: Path, text: str, context: ToolContext, *, network: bool
     ) -> AsyncIterator[None]:
-        reasons = current.get()
+        reasons = reasons_of_call.get()
         if reasons and not network and not self._folders.trusts(folder):
             session = context.header.id
             reasons.confined = await asyncio.to_thread(self._real.is_confined, folder, session)

@@ -14,6 +14,7 @@ from hone.core.errors import HoneError
 from hone.core.fingerprints import Fingerprints
 from hone.core.ids import SessionId
 from hone.core.messages import Role, ToolCall, ToolResult
+from hone.core.provenance import identify
 from hone.core.transcript import Node, Transcript
 from hone.core.trust import Trust
 from hone.core.value import replace
@@ -23,7 +24,6 @@ from hone.runtime.provenance.corpus import find_unexplained
 from hone.runtime.provenance.records import FindReach, Records
 from hone.runtime.provenance.sweep import Sweeper
 from hone.runtime.provenance.view import is_overlapping, name
-from hone.runtime.provenance.withheld import key_of
 
 _FAULTS = (HoneError, OSError, ValueError, LookupError, MemoryError, RecursionError, Incomparable)
 
@@ -96,7 +96,7 @@ class Relabeling:
 
     def _find_reason(self, result: ToolResult) -> str | None:
         store = self._records.store
-        return store.withheld(key_of(result.call, result.text)) if store.exists else None
+        return store.withheld(identify(result.call, result.text)) if store.exists else None
 
     def _sweep(self) -> None:
         """Record what a killed process left unrecorded, as the first label in a trusted folder does."""
