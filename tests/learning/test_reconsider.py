@@ -23,7 +23,7 @@ from hone.models.scripted import Scripted, call
 from hone.runtime.session import Session
 from hone.runtime.task_runner import ignore
 from hone.settings import Settings
-from hone.settings.sections import Learning
+from hone.settings.sections import HookSettings, Learning
 from hone.tools.define import tool
 from tests.tools.shells import Owner
 
@@ -233,6 +233,17 @@ async def test_a_review_that_has_looked_up_more_and_a_flagged_text_keep_waiting(
         [after] = await here.learn(session.id, looked, lesson(session))
         assert await here.trust() == ()
         assert [each.id for each in await here.hone.ledger.pending()] == [flagged.id, after.id]
+
+
+async def test_what_a_hook_says_beside_a_file_is_foreign_whoever_trusts_the_folder(
+    home: Path, tmp_path: Path
+) -> None:
+    hook = HookSettings("after_tool", f"echo {PAGE}", tools=("read_file",))
+    async with place(home, tmp_path / "work", replace(QUIET, hooks=(hook,))) as here:
+        session = await here.talk(READ)
+        [waiting] = await here.learn(session.id, lesson(session))
+        assert await here.trust() == ()
+        assert [each.id for each in await here.hone.ledger.pending()] == [waiting.id]
 
 
 async def test_where_the_owner_wants_to_be_asked_trust_approves_nothing(home: Path, tmp_path: Path) -> None:
