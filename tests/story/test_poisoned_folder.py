@@ -17,7 +17,7 @@ from tests.conftest import Figures, Tier
 from tests.story.poison.channels import FETCH, TERMINAL, AfterNetwork, Saved, Untrusted
 from tests.story.poison.house import HARMLESS, OURS, SITE, Channel, House, house
 from tests.story.poison.injected import Injected
-from tests.story.test_poisoning import ROOM, places, sample
+from tests.story.test_poisoning import FEW, places, sample
 
 
 class BeforeNetwork(Untrusted):
@@ -61,7 +61,7 @@ async def answer(place: House) -> Sequence[str]:
 async def test_a_yes_lets_in_no_text_from_elsewhere(
     channel: Channel, review: bool, home: Path, tmp_path: Path, tier: Tier, figures: Figures
 ) -> None:
-    texts = sample(tier, short=1, full=ROOM)
+    texts = sample(tier, short=1, full=FEW)
     got_in: list[str] = []
     async with house(home, tmp_path / "work", channel) as place:
         for text in texts:
