@@ -397,8 +397,8 @@ class Hone(TaskRunner):
     def toolboxes(self) -> ToolboxFactory:
         """From a folder to the tools that work in it."""
         sandbox = self.enclosure.sandbox if self.enclosure else self._sandbox()
-        rest = (self.models.http, self._tools, self._work, self.tools, self._parts.wrap)
-        return ToolboxFactory(ToolboxDeps(self.home, self.settings, sandbox, self.clock, *rest))
+        needed = (self.home, self.settings, sandbox, self.clock, self.models.http, self._tools, self._work)
+        return ToolboxFactory(ToolboxDeps(*needed, self.tools, self._parts.wrap, self.provenance.remember))
 
     def _sandbox(self) -> Sandbox:
         """Commands see the skills that are in use, and nothing else of the home."""

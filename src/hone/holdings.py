@@ -124,7 +124,10 @@ HOLDINGS = (
         "rules",
         "which folders, files and instructions you trust, and what is allowed and denied",
         "until you change them",
-        places=("trusted.json", "untrusted.json", "instructions.json", "approved.json", "permissions.json"),
+        places=(
+            *("trusted.json", "untrusted.json", "asked.json"),
+            *("instructions.json", "approved.json", "permissions.json"),
+        ),
         backup=Backup.ASKED,
     ),
     Holding(

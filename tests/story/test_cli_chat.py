@@ -478,25 +478,6 @@ async def test_a_question_is_not_answered_by_what_was_typed_before_it(home: Path
             assert await user.leave() == 0
 
 
-async def test_the_first_use_of_a_folder_asks_once_whether_it_is_trusted(home: Path, tmp_path: Path) -> None:
-    mine, other = tmp_path / "mine", tmp_path / "other"
-    async with FakeProvider(lines("Yes.")) as stage:
-        env = environment(home, stage)
-        for folder, key, answer in ((mine, b"y", "trusted"), (other, CTRL_C, "not trusted")):
-            folder.mkdir()
-            async with terminal(env=env, folder=folder, size=(160, 40), trusted=False) as user:
-                await user.sees("? Do you trust this folder?", str(folder), "sends nothing anywhere")
-                await user.sees("  [y] trust this folder\n  [n] not now (default)")
-                user.type(key)
-                await user.sees(f"→ {answer}")
-                assert await user.leave() == 0
-            async with terminal(env=env, folder=folder, trusted=False) as user:
-                assert await user.leave() == 0
-                assert "trust" not in user.text
-    trusted = await hone("trust", "--list", env=env)
-    assert trusted.out == f"{mine}\n"
-
-
 async def chatted(user: Terminal) -> None:
     """A conversation at a terminal that can do little."""
     await user.enter("first \\")

@@ -108,22 +108,19 @@ async def test_the_owner_sees_the_file_to_the_letter_before_the_question(home: P
         assert listed == ("No folder is trusted yet.\n" if code else f"{tmp_path}\n")
 
 
-@pytest.mark.parametrize(("key", "inside"), [(b"y", True), (b"n", False)])
-async def test_the_first_chat_in_a_folder_asks_about_its_instructions_too(
-    home: Path, tmp_path: Path, key: bytes, inside: bool
+async def test_a_chat_says_that_instructions_are_not_used_and_asks_nothing(
+    home: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "AGENTS.md").write_text(CANARY)
     async with FakeProvider(lines("Hello.")) as stage:
         env = environment(home, stage)
-        async with terminal(env=env, folder=tmp_path, size=(160, 40), trusted=False) as user:
-            await user.sees(
-                "AGENTS.md, 1 line:", f"│ {CANARY}", "With a yes, its AGENTS.md (above)", "[n] not now"
-            )
-            user.type(key)
+        async with terminal(env=env, folder=tmp_path, trusted=False) as user:
             await user.enter("hi")
             await user.sees("Hello.")
             assert await user.leave() == 0
-        assert [CANARY in body.decode() for body in stage.bodies] == [inside]
+        assert "AGENTS.md is not used: this folder is not trusted. To trust it: hone trust" in user.text
+        assert "?" not in user.text
+        assert "canary" not in stage.bodies[0].decode()
 
 
 def in_home(home: Path) -> Instructions:

@@ -33,8 +33,10 @@ CHANNELS = (FETCH, TERMINAL, AfterNetwork(), Untrusted(), Saved())
 RECALLED = (Searched(), Digested(), Seeded(), Stored(), Reminded(), Imported(), Compacted())
 ROUTES = [*product((*CHANNELS, *RECALLED, HandedOver()), (False, True)), (AskedByReview(), True)]
 """Each channel, in the foreground and in a review."""
-ROOM = 50
-"""Texts a home, so that no limit of a day or a journal stands in the way."""
+ROOM = 20
+"""Texts a home, so that no limit of a day or a journal stands in the way, and few lessons wait to compare."""
+FEW = 50
+"""Texts that are tried at full count where each takes long."""
 WAITS = ("Waits for the user's approval", "Noted. It will wait")
 
 
@@ -146,7 +148,7 @@ async def test_no_injected_text_gets_in_by_any_of_seven_ways(
 async def test_no_injected_text_gets_in_by_a_review_that_reads_a_digest(
     home: Path, tmp_path: Path, tier: Tier, figures: Figures
 ) -> None:
-    texts = sample(tier, short=3, full=ROOM)
+    texts = sample(tier, short=3, full=FEW)
     answers, got_in = await tried(home, tmp_path, TERMINAL, texts, review=True, cold=True)
     note = f"{len(texts)} texts in 7 ways, read as a digest, {answers.total():,} calls"
     figures.tally(7 * len(texts), got_in=len(got_in), note=note, at=places(got_in))

@@ -51,7 +51,58 @@ MOVING_TESTS = "tests/features/test_moving_in.py"
 
 PG_TESTS, PG = "tests/stores/test_postgres.py", "stores/postgres/"
 
+TRUST_TESTS = "tests/learning/test_reconsider.py"
+
 MUTATIONS = (
+    of(
+        "trust: why it is foreign",
+        "every foreign result counts as one that only lacks trust in the folder",
+        "tools/wrappers.py",
+        "        is_withheld = outcome.trust is Trust.FOREIGN and reasons.found and all(reasons.found)\n",
+        "        is_withheld = outcome.trust is Trust.FOREIGN\n",
+        TRUST_TESTS,
+    ),
+    of(
+        "trust: commands",
+        "a command counts as one that can read no untrusted folder",
+        "runtime/provenance/observer.py",
+        "        return not self._areas.find_untrusted(folder, session, self._reach(folder))\n",
+        "        return True\n",
+        TRUST_TESTS,
+    ),
+    of(
+        "trust: what others left",
+        "what a foreign conversation saved counts as the folder's own",
+        "runtime/provenance/relabeling.py",
+        "            tainted = [id for id in clean if self._has_tainted(talks[id], known)]\n",
+        "            tainted: list[SessionId] = []\n",
+        TRUST_TESTS,
+    ),
+    of(
+        "trust: the rest of a conversation",
+        "foreign words of the owner's messages are not looked at",
+        "runtime/provenance/relabeling.py",
+        "    return None if floor is Trust.FOREIGN else replace(transcript, nodes=tuple(nodes))\n",
+        "    return replace(transcript, nodes=tuple(nodes))\n",
+        TRUST_TESTS,
+    ),
+    of(
+        "trust: what a review looked up",
+        "a review counts as one that has read nothing but the conversation",
+        "learning/reconsider.py",
+        "    return all(call.name in OWN_TOOLS for node in own for call in node.message.calls)\n",
+        "    return True\n",
+        TRUST_TESTS,
+    ),
+    of(
+        "trust: judged anew",
+        "what waits takes effect with the owner's trust, whatever the rules say",
+        "knowledge/noting.py",
+        "        if verdict.standing is not ChangeState.ACTIVE:\n"
+        '            raise Refused(f"Change {draft.about} keeps waiting: {verdict.cause}.")\n',
+        "        verdict = replace(verdict, standing=ChangeState.ACTIVE)\n",
+        TRUST_TESTS,
+    ),
     of(
         "experiments: database",
         "the runs of an experiment write to the owner's PostgreSQL database",
@@ -224,7 +275,7 @@ MUTATIONS = (
         "hooks: label",
         "what a hook prints has the label of the tool's result",
         "features/hooks/tool.py",
-        "        return replace(outcome, text=text, trust=Trust.FOREIGN)\n",
+        '        return replace(outcome, text=text, trust=Trust.FOREIGN, withheld="")\n',
         "        return replace(outcome, text=text)\n",
         HOOK_TESTS,
     ),

@@ -67,6 +67,7 @@ SUITES = (
         "a model that obeys injected text, in 7 ways through 13 channels, and a curator that does",
         (
             "tests/story/test_poisoning.py",
+            "tests/story/test_poisoned_folder.py",
             "tests/knowledge/test_admission.py::test_no_poison_becomes_active_in_any_of_seven_ways",
         ),
     ),

@@ -34,10 +34,10 @@ from hone.cli.slash import (
     settle,
 )
 from hone.cli.terminal.ahead import TypeAhead
-from hone.cli.terminal.asking import Asking, ask_plan, ask_trust
+from hone.cli.terminal.asking import Asking, ask_plan
 from hone.cli.terminal.screen import Status, Surroundings, place, screen_for
-from hone.cli.trust import TrustFiles
-from hone.core.errors import HoneError, Refused
+from hone.cli.trust_offer import TrustOffer
+from hone.core.errors import HoneError
 from hone.core.ledger import ChangeId
 from hone.core.loading import import_object
 from hone.core.messages import Role
@@ -128,10 +128,10 @@ class Chat:
         self.screen = screen_for(surroundings, interrupts)
         self._composer = Composer(hone, interrupts, self._paint, partial(self._say, dim=True))
         self._lessons = Lessons(hone, self.screen.tell)
+        self._trust = TrustOffer(hone, self._paint, self._say)
 
     async def hold(self) -> None:
         self._greet()
-        await self._first_use()
         for sentence in await recap(self._state.hone, "/log"):
             self._say(sentence)
         with suppress(HoneError):
@@ -141,6 +141,7 @@ class Chat:
             while True:
                 await self._reckon()
                 await self._offer_skills()
+                await self._offer_trust()
                 await self._tell_news()
                 await self._answer(await self._read())
         self._part()
@@ -269,28 +270,21 @@ class Chat:
         self._say("/help lists commands, Ctrl-C stops an answer, Ctrl-D leaves.", dim=True)
         if session.mode is not Mode.AUTO:
             self._say(modes.describe(session.mode))
-        for sentence in news(self._state.hone):
+        unused = self._trust.describe_unused(text_to_path(session.header.folder))
+        for sentence in (*news(self._state.hone), *filter(None, [unused])):
             self._say(visible(sentence), dim=True)
         print()
         self._recall()
 
-    async def _first_use(self) -> None:
-        """A folder that has no answer yet gets one, for good."""
-        hone, folder = self._state.hone, text_to_path(self._state.session.header.folder)
-        if hone.folders.is_answered(folder):
+    async def _offer_trust(self) -> None:
+        """Ask about the folder where a lesson waits for that, unless the owner has begun to type."""
+        if self._typed or self._draft or not await self._trust.make(self._state.session):
             return
-        files = TrustFiles.find(folder)
-        if not await ask_trust(folder, files.shown(), self._paint):
-            hone.folders.decline(folder)
-            return
-        try:
-            files.trust(folder, hone.instructions, hone.permissions.approvals)
-        except Refused as refusal:
-            self._say(visible(str(refusal)))
-            return
+        with suppress(HoneError):
+            self._waiting = len(await self._state.hone.ledger.pending())
         # What was begun before the folder was trusted knows nothing of it; nothing was said yet.
         if not len(self._state.session.transcript):
-            self._state.session = await open_session(hone, self._options)
+            self._state.session = await open_session(self._state.hone, self._options)
 
     def _recall(self) -> None:
         """The last exchange of a conversation that goes on."""

@@ -6,9 +6,14 @@ from pathlib import Path
 import click
 from msgspec import Struct
 
+from hone.app import Hone
+from hone.cli.context import with_home
 from hone.cli.options import FAILED, Options, confirm
+from hone.cli.output import echo
 from hone.core.errors import Refused
 from hone.core.visible import one_line, visible
+from hone.knowledge.wording import SHELL, find_lessons, tell
+from hone.learning.reconsider import reconsider
 from hone.runtime.instructions import FoundInstructions, Instructions, UnusedInstructions, look
 from hone.runtime.permissions.approval import HOOKS_FILE, MCP_FILES, ProjectApprovals, ProjectFile
 from hone.runtime.permissions.project import FILE, ProjectRules, read_project
@@ -16,6 +21,7 @@ from hone.runtime.project_files import find_files
 from hone.runtime.provenance.trusting import (
     ForeignFile,
     find_foreign,
+    has_records,
     list_foreign,
     trust_files,
     trust_folder,
@@ -148,7 +154,17 @@ def trust(
     click.echo(f"{called} is trusted now{_followed(files)}. Undo it with: hone trust --forget")
     for why in files.unused:
         click.echo(why)
+    if has_records(home):
+        echo(with_home(options, lambda hone: _reconsider(hone, place)))
     return 0
+
+
+async def _reconsider(hone: Hone, place: Path) -> Sequence[str]:
+    """Judge anew what waited for trust in a folder, and tell what took effect."""
+    if hone.keeper.rules.closed:
+        return ()
+    made = await reconsider(hone, place)
+    return tell(await find_lessons(hone.ledger, made.entries), SHELL)
 
 
 def _list_foreign(home: Path, place: Path) -> int:

@@ -1,6 +1,6 @@
 """Label a tool's result with a trust level, based on what the call did. No other module sets this label."""
 
-from hone.core.messages import Role, ToolCall
+from hone.core.messages import Role, ToolCall, digest, sound
 from hone.core.permit import Effect
 from hone.core.tool import Toolbox
 from hone.core.transcript import Transcript
@@ -45,3 +45,8 @@ def is_tainted(transcript: Transcript, toolbox: Toolbox) -> bool:
             if call is None or has_effect(OUTWARD, call, toolbox):
                 return True
     return False
+
+
+def identify(call: str, text: str) -> str:
+    """Return by what a result is known again: the id of its call, and its text."""
+    return digest(f"{call}\n{sound(text)}".encode())

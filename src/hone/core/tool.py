@@ -29,11 +29,13 @@ class ToolKind(StrEnum):
 
 
 class Outcome(Struct, frozen=True):
-    """`text` is what the model reads, `trust` the best label it may carry."""
+    """`text` is what the model reads, `trust` the best label it may carry. It is `withheld` for a folder if
+    it is foreign only because the owner has not trusted that folder."""
 
     text: str
     failed: bool = False
     trust: Trust = Trust.FOREIGN
+    withheld: str = ""
 
 
 def refused(reason: str) -> Outcome:

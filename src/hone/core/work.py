@@ -5,6 +5,8 @@ Paths are real ones: links are resolved.
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -12,6 +14,20 @@ from msgspec import Struct
 
 from hone.core.tool_context import ToolContext
 from hone.core.trust import Trust
+
+
+@dataclass
+class Reasons:
+    """Why results of one call are foreign: true for each that only lacks the owner's trust in `folder`.
+    `confined` tells whether a command of this call can read nothing that would be foreign all the same."""
+
+    folder: Path
+    found: list[bool] = field(default_factory=list)
+    confined: bool = False
+
+
+reasons_of_call: ContextVar[Reasons | None] = ContextVar("reasons_of_call", default=None)
+"""Labels are asked for while a tool runs, so the reasons are collected beside it."""
 
 
 class WorkObserver(Protocol):

@@ -29,6 +29,7 @@ NOTHING: Mapping[str, Sequence[str]] = MappingProxyType({})
 Quoted = Callable[[str, Sequence[str]], bool]
 
 FOREIGN = "it rests on foreign text"
+TRUSTED = "what it rests on is trusted by now"
 BROUGHT = "it was brought in from elsewhere"
 ASKED = "the user wants to be asked"
 MEASURED = "an experiment only proposes"

@@ -392,7 +392,8 @@ class Keeper:
 
     @exclusive
     async def approve(self, id: ChangeId, author: Author = OWNER) -> Entry:
-        """Make what waits take effect, byte for byte as it was shown. Raises Refused if it no longer fits."""
+        """Make what waits take effect, byte for byte as it was shown. For an agent, who rests on better
+        evidence than before, it is judged anew. Raises Refused if it no longer fits, or still has to wait."""
         return await self._repeat(await self._waiting(id), ChangeKind.APPROVE, author)
 
     @exclusive
@@ -430,7 +431,10 @@ class Keeper:
         """Replay a change, or take it back, on what is there now; all of its group or nothing."""
         drafts = [await self._draft_again(each, kind) for each in await self.together(entry)]
         group = folding.new_group() if entry.change.group else ""
-        entries = await self._record(drafts, author, Verdict(ChangeState.ACTIVE, True, ""), group)
+        verdict = Verdict(ChangeState.ACTIVE, True, "")
+        if kind is ChangeKind.APPROVE and author.actor in AGENTS:
+            verdict = await self._noting.judge_again(drafts, author, self._mode(author))
+        entries = await self._record(drafts, author, verdict, group)
         return next(made for made in entries if made.change.about == entry.id)
 
     async def _draft_again(self, entry: Entry, kind: ChangeKind) -> Draft:

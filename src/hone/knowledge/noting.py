@@ -1,4 +1,5 @@
-"""Prepare changes of the journal: apply them, compare them with what is known, and judge them."""
+"""Prepare changes of the journal: apply them, compare them with what is known, and judge them. What waits,
+in the journal or in a skill, can be judged anew."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import date
@@ -8,10 +9,23 @@ from msgspec import Struct
 from hone.core.clock import Clock
 from hone.core.errors import AlreadyKnown, Refused
 from hone.core.ledger import MEMORY, USER, Author, ChangeKind, ChangeState, Target
+from hone.core.value import replace
 from hone.knowledge import journal, places
-from hone.knowledge.admission import FOREIGN, LearningMode, Verdict, check, clean, defer, judge
+from hone.knowledge.admission import (
+    FOREIGN,
+    TRUSTED,
+    LearningMode,
+    Verdict,
+    check,
+    clean,
+    confirm_quoted,
+    defer,
+    judge,
+)
+from hone.knowledge.cues import asks_to_change
 from hone.knowledge.folding import Draft, Files
 from hone.knowledge.own_words import Edits, check_words, put_in_own_words
+from hone.knowledge.skills.facts import facts, find_protection, new_lines, touches_scripts
 from hone.knowledge.vetting import AGENTS, Vetted, Vetting
 
 
@@ -83,6 +97,35 @@ class Noting:
         found = await self._vetting.examine(drafts, texts, author) if vetted else Vetted((), {})
         verdict = judge(author, mode, entries=found.entries, gone=found.gone, flags=flags)
         return Prepared(drafts, defer(verdict, found.cause))
+
+    async def judge_again(self, drafts: Sequence[Draft], author: Author, mode: LearningMode) -> Verdict:
+        """Judge what waits as if it were made now. Raises Refused unless it takes effect."""
+        if len(drafts) != 1:
+            raise Refused("Changes that were made together wait for the user.")
+        draft = drafts[0]
+        flags = check(draft.before, draft.after)
+        if places.is_journal(draft.target):
+            texts = await self._texts([draft.target])
+            found = await self._vetting.examine(drafts, texts, author)
+            verdict = judge(author, mode, entries=found.entries, gone=found.gone, flags=flags)
+            verdict = defer(verdict, found.cause)
+        else:
+            verdict = await self._judge_skill(draft, author, mode, flags)
+        if verdict.standing is not ChangeState.ACTIVE:
+            raise Refused(f"Change {draft.about} keeps waiting: {verdict.cause}.")
+        return replace(verdict, cause=TRUSTED)
+
+    async def _judge_skill(
+        self, draft: Draft, author: Author, mode: LearningMode, flags: Sequence[str]
+    ) -> Verdict:
+        name, before, after = places.name_of(draft.target), draft.before, draft.after
+        known = facts(before) if before else None
+        asked = asks_to_change(name, author.quotes)
+        cause = find_protection(name, known, author.actor, asked=asked)
+        scripts = bool(touches_scripts(before, after))
+        verdict = judge(author, mode, entries=None, flags=flags, scripts=scripts)
+        cause = cause or await self._vetting.examine_skill(draft, author)
+        return confirm_quoted(defer(verdict, cause), new_lines(before, after), author)
 
     async def _texts(self, targets: Sequence[Target]) -> Mapping[Target, str]:
         """Return the parts of the journal that an entry of these is compared with."""

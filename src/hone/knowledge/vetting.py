@@ -92,6 +92,8 @@ UNLIKE = (
 _WEEKS = timedelta(weeks=4)
 
 Edits = list[tuple[Target, journal.Edit]]
+ReadChange = tuple[tuple[str, ...] | frozenset[tuple[str, bytes | None]], tuple[str, ...]]
+"""Entries that come and entries that go; of a skill, its new contents by path."""
 
 
 class Vetted(Struct, frozen=True):
@@ -112,6 +114,8 @@ class Vetting:
         self._nearness: Nearness | None = import_object(NEARNESS)(meanings) if meanings else None
         self.withdrawals = Withdrawals(ledger, self._origins)
         self._replaced: list[str] = []
+        self._waiting: dict[ChangeId, ReadChange] = {}
+        """What waits never changes, and is compared with every lesson that is to wait."""
 
     def remember_replaced(self, drafts: Sequence[Draft]) -> None:
         """Bear in mind what goes with changes that are only staged: no ledger tells of them yet."""
@@ -271,10 +275,12 @@ class Vetting:
         waiting = [
             entry for entry in await self._ledger.pending(draft.target) if entry.change.author.actor in AGENTS
         ]
-        made = await load_all_steps(self._ledger, [entry.change for entry in waiting])
-        wanted = steps(draft.before, draft.after)
-        pairs = zip(waiting, made, strict=True)
-        return next((entry for entry, each in pairs if _is_same_change(each, wanted, draft.target)), None)
+        new = [entry for entry in waiting if entry.id not in self._waiting]
+        made = await load_all_steps(self._ledger, [entry.change for entry in new])
+        for entry, each in zip(new, made, strict=True):
+            self._waiting[entry.id] = _read_change(each, draft.target)
+        wanted = _read_change(steps(draft.before, draft.after), draft.target)
+        return next((each for each in waiting if _is_same_change(self._waiting[each.id], wanted)), None)
 
     async def _check_withdrawn(self, target: Target, entry: str, author: Author) -> str:
         known = await self.withdrawals.all()
@@ -332,12 +338,21 @@ def differences(draft: Draft) -> tuple[list[str], list[str]]:
     return [each for each in after if each not in before], [each for each in before if each not in after]
 
 
-def _is_same_change(one: Sequence[Step], other: Sequence[Step], target: Target) -> bool:
+def _read_change(made: Sequence[Step], target: Target) -> ReadChange:
+    """Return what a change of the journal brings and takes away, or what a change of a skill makes of it."""
     if not places.is_journal(target):
-        return {(step.path, step.after) for step in one} == {(step.path, step.after) for step in other}
-    (old, old_gone), (new, new_gone) = (_compare(each) for each in (one, other))
-    alike = (a == b or is_same(a, b) for a, b in zip(old, new, strict=False))
-    return len(old) == len(new) and all(alike) and old_gone == new_gone
+        return frozenset((step.path, step.after) for step in made), ()
+    new, gone = _compare(made)
+    return tuple(new), tuple(gone)
+
+
+def _is_same_change(one: ReadChange, other: ReadChange) -> bool:
+    (old, old_gone), (new, new_gone) = one, other
+    if isinstance(old, frozenset) or isinstance(new, frozenset):
+        return old == new
+    if len(old) != len(new) or old_gone != new_gone:
+        return False
+    return all(a == b or is_same(a, b) for a, b in zip(old, new, strict=True))
 
 
 def _compare(made: Sequence[Step]) -> tuple[list[str], list[str]]:

@@ -32,6 +32,8 @@ from hone.core.tool import Outcome, ToolSpec, refused
 from hone.core.value import replace
 from hone.settings.sections import Guardrails
 
+Remember = Callable[[ToolCall, Outcome], Awaitable[None]]
+
 _QUICK = re.compile(r"\b0\.\d s\b")
 """How long a quick command took, which is no part of its result."""
 
@@ -197,6 +199,24 @@ class Guard:
             f"The model kept repeating itself after its calls were refused ({self._refusals} replies), so "
             "Hone ended the turn. Tell it how to continue."
         )
+
+
+class RememberingGuard:
+    """Remembers of each result why it is foreign. It sees calls that reach no tool, too."""
+
+    def __init__(self, guard: Guard, remember: Remember) -> None:
+        self._guard = guard
+        self._remember = remember
+
+    async def watch(
+        self, call: ToolCall, spec: ToolSpec | None, act: Callable[[], Awaitable[Outcome]], fault: str = ""
+    ) -> Outcome:
+        outcome = await self._guard.watch(call, spec, act, fault)
+        await self._remember(call, outcome)
+        return outcome
+
+    def end_step(self) -> str:
+        return self._guard.end_step()
 
 
 def _value(arguments: str) -> str:

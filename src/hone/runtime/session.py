@@ -289,6 +289,11 @@ class Session(Dialog):
         self._untold = describe(self.transcript, self.agent.prefix.model, agent.prefix.model)
         await uninterrupted(self._move(agent, self.transcript.rooted(agent.prefix.digest)))
 
+    async def relabel(self, transcript: Transcript) -> None:
+        """Continue with other labels of the same messages: the owner trusts by now where they come from."""
+        if transcript.head == self.transcript.head:
+            await uninterrupted(self._move(self.agent, transcript))
+
     async def _move(self, agent: Agent, moved: Transcript) -> None:
         if self._stored:
             await self._deps.store.move(self.id, agent.prefix, moved)

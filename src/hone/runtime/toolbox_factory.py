@@ -10,11 +10,11 @@ from hone.core.clock import Clock
 from hone.core.errors import Refused
 from hone.core.loading import import_object
 from hone.core.secrets import conceal, redact
-from hone.core.tool import Tool, Toolbox
+from hone.core.tool import CallGuard, Tool, Toolbox
 from hone.core.work import Work
 from hone.models.http import Http, ReplyBounds
 from hone.models.http.addresses import public_only
-from hone.runtime.guardrails import Guard
+from hone.runtime.guardrails import Guard, Remember, RememberingGuard
 from hone.runtime.model_factory import open_keys
 from hone.runtime.vouching import Vouching
 from hone.sandbox.choice import Sandbox
@@ -27,7 +27,7 @@ from hone.tools.search import search_tool
 from hone.tools.shell import Shell, shell_tools
 from hone.tools.todo import todo
 from hone.tools.web import web_tools
-from hone.tools.wrappers import Capped, Permitted, SafeTool
+from hone.tools.wrappers import Capped, Permitted, SafeTool, Withholding
 
 DANGER = "hone.runtime.danger:danger"
 """What recognizes dangerous commands. It is loaded with the first command."""
@@ -87,6 +87,8 @@ class ToolboxDeps(Struct, frozen=True):
     chosen: ChosenTools = ChosenTools()
     wrap: Callable[[Sequence[Tool], Path, Work], Sequence[Tool]] = lambda tools, *_: tools
     """What features and plugins do around calls."""
+    remember: Remember | None = None
+    """Hears each result, with the reason if it is foreign for want of the owner's trust only."""
 
 
 class ToolboxFactory:
@@ -151,9 +153,11 @@ class ToolboxFactory:
         keys = open_keys(self._ground.home)
         return redact(conceal(text, keys.values()) if keys else text)
 
-    def guard(self) -> Guard:
+    def guard(self) -> CallGuard:
         """Return the guardrails of one turn."""
-        return Guard(self._ground.settings.guardrails)
+        deps = self._ground
+        guard = Guard(deps.settings.guardrails)
+        return RememberingGuard(guard, deps.remember) if deps.remember else guard
 
     def _tools(self, folder: Path, chosen: ChosenTools | None = None) -> tuple[Toolbox, Shell]:
         """Every tool, ours and a plugin's, behind the same walls."""
@@ -179,5 +183,6 @@ class ToolboxFactory:
             *(Permitted(tool) for tool in deps.more(folder)),
         )
         tools = (*chosen.select(built_in), *map(Permitted, chosen.own))
-        wrapped = deps.wrap([SafeTool(tool, self._redact) for tool in tools], folder, work)
+        safe = [SafeTool(Withholding(tool, folder), self._redact) for tool in tools]
+        wrapped = deps.wrap(safe, folder, work)
         return {tool.spec.name: self.wall(tool) for tool in wrapped}, shell

@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Collection, Iterable, Iterator
+from datetime import date
 from pathlib import Path
 from typing import Self
 
@@ -12,7 +13,9 @@ from hone.core.visible import path_to_text
 from hone.files.atomic import write
 from hone.files.repository import read_pointer
 
-TRUSTED, DECLINED = "trusted.json", "untrusted.json"
+TRUSTED, DECLINED, ASKED = "trusted.json", "untrusted.json", "asked.json"
+A_DAY = 2
+"""Folders that the owner is asked about on one day."""
 
 
 class OwnersList:
@@ -50,9 +53,10 @@ class Folders:
     """
 
     def __init__(self, trusted: OwnersList) -> None:
-        """The list of folders to which the owner said no lies beside the other."""
+        """The lists of folders to which the owner said no, and of those asked about today, lie beside it."""
         self._trusted = trusted
         self._declined = OwnersList(trusted.path.with_name(DECLINED))
+        self._asked = OwnersList(trusted.path.with_name(ASKED))
 
     @classmethod
     def of(cls, home: Path) -> Self:
@@ -72,6 +76,31 @@ class Folders:
 
     def is_answered(self, path: Path) -> bool:
         return self._nearest(path)[0] is not None
+
+    def may_ask(self, folder: Path, today: date) -> bool:
+        """Tell whether the owner may be asked about a folder: once for good, and not about many in a day."""
+        asked = [each for each in self._asked.items() if each.startswith(f"{today} ")]
+        return len(asked) < A_DAY and not self.is_answered(folder)
+
+    def note_asked(self, folder: Path, today: date) -> None:
+        for each in self._asked.items():
+            if not each.startswith(f"{today} "):
+                self._asked.remove(each)
+        self._asked.add(f"{today} {path_to_text(folder.resolve())}")
+
+    def covers(self, folder: Path, path: Path) -> bool:
+        """Tell whether an answer for a folder would hold for a path."""
+        try:
+            real, top = path.resolve(), folder.resolve()
+        except (OSError, ValueError, RuntimeError):
+            return False
+        answered = {*self._trusted.items(), *self._declined.items()}
+        for each in (real, *real.parents):
+            if each == top:
+                return True
+            if path_to_text(each) in answered or is_own_repository(each):
+                return False
+        return False
 
     def trust(self, folder: Path) -> None:
         name = path_to_text(folder.resolve())

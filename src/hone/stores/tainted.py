@@ -153,6 +153,42 @@ class TaintStore:
         with self._read() as connection:
             return {str(digest): str(path) for digest, path in connection.execute(_TRUSTED)}
 
+    # What only waits for the owner's trust
+
+    def withhold(self, key: str, folder: str) -> None:
+        """Remember why a result is foreign. If a power cut loses it, the result stays foreign."""
+        with self._write(durable=False) as connection:
+            connection.execute("INSERT OR REPLACE INTO withheld (key, folder) VALUES (?, ?)", (key, folder))
+
+    def withheld(self, key: str) -> str | None:
+        """Return the folder that a result is withheld for, empty if the words are Hone's own; None if it is
+        not."""
+        with self._read() as connection:
+            found = connection.execute("SELECT folder FROM withheld WHERE key = ?", (key,)).get
+        return found if found is None else str(found)
+
+    def find_sessions(self, root: str) -> frozenset[str]:
+        """Return the sessions that have tainted something below a folder."""
+        with self._read() as connection:
+            found = connection.execute(
+                "SELECT DISTINCT session FROM tainted WHERE path = ? OR path >= ? AND path < ?",
+                (root, *_below(root)),
+            )
+            return frozenset(str(session) for (session,) in found)
+
+    def clear(self, sessions: Iterable[str]) -> None:
+        """Forget what these sessions have tainted, except for paths that another one has tainted, too."""
+        own = tuple(sessions)
+        marks = ", ".join("?" * len(own))
+        with self._write() as connection:
+            connection.execute(
+                f"DELETE FROM tainted WHERE session IN ({marks}) AND (kind != 'file' OR path NOT IN"
+                f" (SELECT path FROM tainted WHERE kind = 'file' AND session NOT IN ({marks})))",
+                (*own, *own),
+            )
+            connection.execute(f"DELETE FROM windows WHERE session IN ({marks}) AND ended IS NOT NULL", own)
+            _revise(connection)
+
     # Commands
 
     def begin(self, place: str, process: str, session: str, started: int, *, tainted: bool) -> int:
@@ -243,6 +279,9 @@ class TaintStore:
             for (place,) in connection.execute("SELECT DISTINCT place FROM windows").fetchall():
                 if is_named(str(place)):
                     connection.execute("DELETE FROM windows WHERE place = ?", (place,))
+            for (folder,) in connection.execute("SELECT DISTINCT folder FROM withheld").fetchall():
+                if folder and is_named(str(folder)):
+                    connection.execute("DELETE FROM withheld WHERE folder = ?", (folder,))
             for (place,) in connection.execute("SELECT DISTINCT repository FROM heads").fetchall():
                 if is_named(str(place)):
                     connection.execute("DELETE FROM heads WHERE repository = ?", (place,))

@@ -15,7 +15,8 @@ from hone.core.tool import Outcome, Tool, ToolSpec, refused
 from hone.core.tool_context import ToolContext
 from hone.core.trust import Trust
 from hone.core.value import replace
-from hone.core.visible import visible
+from hone.core.visible import path_to_text, visible
+from hone.core.work import Reasons, reasons_of_call
 from hone.files.atomic import write
 
 _FAULTS = (re.error, ArithmeticError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
@@ -46,6 +47,24 @@ class Permitted(Wrapper, frozen=True):
             if no:
                 return refused(f"{call.name} was not run. {no}")
         return await self.tool.run(call, context)
+
+
+class Withholding(Wrapper, frozen=True):
+    """Tells of a result whether it is foreign only because the owner has not trusted `folder`. What is not
+    told here stays foreign when the owner trusts it later: text from the network, from servers and other
+    folders, and the output of commands that can read an untrusted folder."""
+
+    folder: Path
+
+    async def run(self, call: ToolCall, context: ToolContext) -> Outcome:
+        reasons = Reasons(self.folder)
+        token = reasons_of_call.set(reasons)
+        try:
+            outcome = await self.tool.run(call, context)
+        finally:
+            reasons_of_call.reset(token)
+        is_withheld = outcome.trust is Trust.FOREIGN and reasons.found and all(reasons.found)
+        return replace(outcome, withheld=path_to_text(self.folder)) if is_withheld else outcome
 
 
 class SafeTool(Wrapper, frozen=True):

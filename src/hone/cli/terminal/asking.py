@@ -135,14 +135,17 @@ async def ask_yes(question: str, meaning: str, paint: Paint) -> bool:
     return answer
 
 
-async def ask_trust(folder: Path, files: Sequence[ShownFile], paint: Paint) -> bool:
-    """Return whether what is in this folder counts as the owner's own from now on, these files included."""
-    trusted = await choice(trust_shown(folder, files, paint), {"y": True}, False)
-    print(paint.dim(f"  → {'trusted' if trusted else 'not trusted'}"))
+async def ask_trust(folder: Path, lessons: Sequence[str], files: Sequence[ShownFile], paint: Paint) -> bool:
+    """Return whether what is in this folder counts as the owner's own from now on, these files included.
+    `lessons` wait for that."""
+    trusted = await choice(trust_shown(folder, lessons, files, paint), {"y": True}, False)
+    print(paint.dim(f"  → {'trusted' if trusted else 'not trusted; to trust it later: hone trust'}"))
     return trusted
 
 
-def trust_shown(folder: Path, files: Sequence[ShownFile], paint: Paint) -> Iterator[str]:
+def trust_shown(
+    folder: Path, lessons: Sequence[str], files: Sequence[ShownFile], paint: Paint
+) -> Iterator[str]:
     size = shutil.get_terminal_size()
     width = min(100, size.columns) - 4
     lines = [line for file in files for line in file.lines()]
@@ -151,10 +154,13 @@ def trust_shown(folder: Path, files: Sequence[ShownFile], paint: Paint) -> Itera
         yield paint.red("  That is more than fits here: scroll up to see it all.")
     yield f"{paint.bold('?')} {paint.bold('Do you trust this folder?')}"
     yield f"    {one_line(str(folder), 500)}"
+    wait = "This lesson comes" if len(lessons) == 1 else f"These {len(lessons)} lessons come"
+    yield f"    {wait} from what Hone read here, and {'waits' if len(lessons) == 1 else 'wait'} for it:"
+    yield from (f"    {row}" for lesson in lessons for row in wrap(f"• {visible(lesson)}", width))
     yield from (paint.dim(f"    {line}") for line in wrap(" ".join(IN_SHORT.split()), width))
     yield from (f"    With a yes, its {file.name} (above) {file.effect}." for file in files)
-    yield paint.dim("  [y] trust this folder")
-    yield paint.dim("  [n] not now (default)")
+    yield paint.dim("  [y] trust this folder, and use the lessons")
+    yield paint.dim("  [n] no, and do not ask again (default)")
 
 
 async def choice(lines: Iterable[str], yes: Mapping[str, Choice], no: Choice) -> Choice:

@@ -27,6 +27,7 @@ OWNERS = (
         "agents/",
         "trusted.json",
         "untrusted.json",
+        "asked.json",
         "instructions.json",
         "approved.json",
     ),

@@ -45,7 +45,7 @@ class HookedTool(Wrapper, frozen=True):
         if not any(said):
             return outcome
         text = "\n".join((outcome.text, *(framed("hook", each) for each in said if each)))
-        return replace(outcome, text=text, trust=Trust.FOREIGN)
+        return replace(outcome, text=text, trust=Trust.FOREIGN, withheld="")
 
     def _find(self, event: str) -> Sequence[Hook]:
         return [hook for hook in self.hooks if hook.is_for(event, self.spec.name)]

@@ -7,5 +7,6 @@ tainted:   written while the conversation was foreign, or by a command with netw
 window:    the time in which a command ran; what changes in it was changed by Hone, not by the owner
 view:      the tainted texts below one trusted folder, ready for comparison
 explained: said of a tainted line that also stands in an older file: code repeats itself
+withheld:  foreign only because the owner has not trusted the folder; `relabeling` makes it local afterwards
 area:      a folder whose files are foreign as a whole: tainted dependencies, or a folder that is not trusted
 """

@@ -109,19 +109,30 @@ class Areas:
                     area.watch.close()
             self._areas.clear()
 
+    def find_untrusted(self, folder: Path, session: str, reach: Reach) -> frozenset[str]:
+        """Return the untrusted folders inside a folder and among what else commands can read there. Those
+        inside are looked for once per conversation."""
+        with self._lock:
+            if (folder, session) not in self._nested:
+                found = self._folders.find_untrusted(folder, WHOLE_NAMES)
+                if len(self._nested) > MOST:
+                    self._nested.clear()
+                self._nested[folder, session] = frozenset(map(name, found))
+            outside = {name(each) for each in reach.read if not self._folders.trusts(each)}
+            return self._nested[folder, session] | outside
+
+    def find_common(self, folder: Path, reach: Reach, text: str) -> dict[Span, int]:
+        """Return what a text has in common with what is tainted as a whole, opened by a command or not."""
+        within = (f"{name(folder)}/", *(name(each) for each in reach.write))
+        places = frozenset(each for each in self._views.folders if each.startswith(within))
+        return _common(text, [_content(path) for path in _all_files(places)]) if places else {}
+
     def _places(self, folder: Path, session: str, reach: Reach) -> frozenset[str]:
-        """Nested folders without an answer are looked for once per conversation."""
-        if (folder, session) not in self._nested:
-            found = self._folders.find_untrusted(folder, WHOLE_NAMES)
-            if len(self._nested) > MOST:
-                self._nested.clear()
-            self._nested[folder, session] = frozenset(map(name, found))
         root = self._folders.root(folder)
         within = (f"{name(folder)}/", *(name(each) for each in reach.write))
         partial = self._views.get(root).partial if root else set()
         tainted = {each for each in (*self._views.folders, *partial) if each.startswith(within)}
-        outside = {name(each) for each in reach.read if not self._folders.trusts(each)}
-        return self._nested[folder, session] | tainted | outside
+        return self.find_untrusted(folder, session, reach) | tainted
 
 
 def _renew(old: Area | None, places: frozenset[str]) -> Area:

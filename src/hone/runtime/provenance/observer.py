@@ -6,12 +6,13 @@ has recorded the rest, what has changed since then counts as tainted.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
 
 from hone.core.errors import HoneError
+from hone.core.ids import SessionId
 from hone.core.tool_context import ToolContext
 from hone.core.trust import Trust
 from hone.core.waiting import uninterrupted
@@ -19,8 +20,11 @@ from hone.runtime.provenance.areas import Areas
 from hone.runtime.provenance.commands import CommandObserver
 from hone.runtime.provenance.labels import ProvenanceLabels
 from hone.runtime.provenance.records import Active, FindReach, Reach, Records, activate
+from hone.runtime.provenance.relabeling import Conversations, Relabeling
+from hone.runtime.provenance.view import name
 from hone.runtime.provenance.writes import WriteObserver
 from hone.runtime.trust import Folders
+from hone.stores.tainted import TaintStore
 
 _current: ContextVar[Active | None] = ContextVar("_current", default=None)
 """The command of the call that is being performed."""
@@ -38,6 +42,28 @@ class Provenance:
         self._writes = WriteObserver(records, self._labels)
         self._commands = CommandObserver(records, self._areas, reach)
         self._is_recovered = False
+
+    @property
+    def store(self) -> TaintStore:
+        return self._records.store
+
+    def is_confined(self, folder: Path, session: str) -> bool:
+        """Tell whether commands in a folder can read no untrusted folder beside or inside it."""
+        return not self._areas.find_untrusted(folder, session, self._reach(folder))
+
+    def relabel(self, folder: Path, talks: Conversations) -> Conversations:
+        """Return the conversations that are foreign only because a folder was not trusted, labeled anew."""
+        return Relabeling(self._records, self._areas, self._reach, folder).find_clean(talks)
+
+    def find_sessions(self, folder: Path) -> frozenset[str]:
+        """Return the conversations that have tainted something in a folder. Raises StoreError."""
+        return self.store.find_sessions(name(folder)) if self.store.exists else frozenset()
+
+    def clear(self, sessions: Iterable[SessionId]) -> None:
+        """Forget what these conversations have tainted. Raises StoreError."""
+        if self.store.exists:
+            self.store.clear(sessions)
+            self._records.views.changed()
 
     def close(self) -> None:
         self._commands.close()

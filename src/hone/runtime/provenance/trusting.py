@@ -13,7 +13,7 @@ from hone.runtime.provenance.observer import Provenance
 from hone.runtime.provenance.recording import decode, read
 from hone.runtime.provenance.view import name
 from hone.runtime.trust import Folders
-from hone.stores.tainted import TaintStore, TrustedContent
+from hone.stores.tainted import FILE, TaintStore, TrustedContent
 
 
 class ForeignFile(Struct, frozen=True):
@@ -45,6 +45,11 @@ def find_foreign(home: Path, path: Path) -> ForeignFile | None:
     finally:
         provenance.close()
     return ForeignFile(real, data) if foreign else None
+
+
+def has_records(home: Path) -> bool:
+    """Tell whether anything was ever recorded in a home."""
+    return (home / FILE).exists()
 
 
 def find_fault(home: Path) -> str:
