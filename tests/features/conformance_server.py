@@ -1,7 +1,7 @@
 """`hone`, with the tools and resources that MCP's conformance suite wants to find in a server.
 
-The suite tests a server by calls of tools it names itself (`test_simple_text` and the like). They are put into
-Hone's own table of tools, and its resources are served by the code that serves skills. Start it like `hone`:
+The suite calls tools that it names itself (`test_simple_text` and the like). They are put into Hone's own
+table of tools, and its resources are served by the code that serves skills. Start it like `hone`:
 `python -m tests.features.conformance_server serve`.
 """
 
