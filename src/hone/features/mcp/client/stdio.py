@@ -172,7 +172,9 @@ def fill(texts: Mapping[str, str], known: Mapping[str, str]) -> dict[str, str]:
     for name, text in texts.items():
         for variable, default in _NAME.findall(text):
             if variable not in known and not default:
-                raise NotStarted(f"It needs {variable}, which is neither set nor stored.")
+                raise NotStarted(
+                    f"It needs {variable}, which is neither set nor stored. Store it: hone keys set {variable}"
+                )
         found[name] = _NAME.sub(lambda match: known.get(match[1]) or match[2] or "", text)
     return found
 
