@@ -37,8 +37,8 @@ def keys() -> None:
 def set_(options: Options, name: str, rest: tuple[str, ...], in_file: bool) -> None:
     """Store the key of NAME: a provider, or a variable.
 
-    A variable holds a provider's key, or it is one that an MCP server gets: ${NAME} in its env or headers. Its
-    name has capital letters, digits and underscores.
+    A variable holds a provider's key, or it is one that an MCP server gets: ${NAME} in its env or headers.
+    Its name has capital letters, digits and underscores.
 
     Hone asks for the key and does not show it, or reads it from standard input. A key is never an argument:
     arguments stay in the shell's history, and other programs can see them.

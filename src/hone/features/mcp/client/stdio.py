@@ -173,7 +173,8 @@ def fill(texts: Mapping[str, str], known: Mapping[str, str]) -> dict[str, str]:
         for variable, default in _NAME.findall(text):
             if variable not in known and not default:
                 raise NotStarted(
-                    f"It needs {variable}, which is neither set nor stored. Store it: hone keys set {variable}"
+                    f"It needs {variable}, which is neither set nor stored. "
+                    f"Store it: hone keys set {variable}"
                 )
         found[name] = _NAME.sub(lambda match: known.get(match[1]) or match[2] or "", text)
     return found
