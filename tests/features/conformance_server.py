@@ -84,11 +84,12 @@ RESOURCES = {
 }
 
 
-async def load(_: Hone, name: str) -> ServedSkill | None:
+async def load(hone: Hone, name: str) -> ServedSkill | None:
     return ServedSkill(name, RESOURCES[name], {}) if name in RESOURCES else None
 
 
 if __name__ == "__main__":
     cast(dict[str, ServedTool], tools.TOOLS).update(TOOLS)
-    skills.SCHEME, skills._load = "test://", load
+    skills.SCHEME = "test://"  # type: ignore[attr-defined]
+    skills._load = load
     main()
