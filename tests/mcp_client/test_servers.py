@@ -156,14 +156,15 @@ async def test_the_official_server_announces_a_change_and_request_bytes_stay_the
         configured = configure({"demo": settings}, model="openai/m")
         async with Hone(folder=tmp_path, settings=configured, learning="off") as hone:
             part = hone.part(McpPart)
-            handshake = {"version": HANDSHAKE[0]}  # without a state nothing is announced: lists expire
-            part.catalog.change(part.get("demo", tmp_path), lambda entry: replace(entry, **handshake))
+            server = part.get("demo", tmp_path)
+            # Without a state nothing is announced: lists expire.
+            part.catalog.change(server, lambda entry: replace(entry, version=HANDSHAKE[0]))
             entries = await approve_all(hone, "demo")
             assert [*entries["demo"].tools] == ["change", "old"]
             session = await hone.session()
             await session.send("Change.")
             await session.send("And now?")
-            assert [*part.catalog.get(part.get("demo", tmp_path)).tools] == ["change", "new"]
+            assert [*part.catalog.get(server).tools] == ["change", "new"]
     heads = {body.partition(b'"messages":')[0] for body in provider.bodies}
     assert len(heads) == 1
     for shorter, longer in zip(provider.bodies, provider.bodies[1:], strict=False):
