@@ -1,7 +1,6 @@
 """The one way out of a sandbox without network: a port inside it, at which Hone itself answers."""
 
 import asyncio
-import fcntl
 import os
 import socket
 from collections.abc import Sequence
@@ -10,8 +9,8 @@ from pathlib import Path
 PORT = 3128
 """Nobody else listens in a network that holds one command."""
 _INSIDE = Path(__file__).with_name("listening.py").read_text("utf-8")
-_FREE = 10
-"""The supervisor puts descriptors of its own below this one."""
+_REPORT = 3
+"""Where the supervisor puts a descriptor of its own, whatever is there."""
 
 
 class Gateway:
@@ -20,8 +19,7 @@ class Gateway:
     def __init__(self) -> None:
         self._ours, theirs = socket.socketpair()
         self._ours.setblocking(False)
-        with theirs:
-            self.channel = fcntl.fcntl(theirs, fcntl.F_DUPFD_CLOEXEC, _FREE)
+        self.channel = _move_up(theirs.detach())
 
     def wrap(self, python: str, argv: Sequence[str]) -> tuple[str, ...]:
         """Return a command that opens the port before it becomes the given one."""
@@ -53,3 +51,12 @@ class Gateway:
         if self.channel >= 0:
             os.close(self.channel)
             self.channel = -1
+
+
+def _move_up(file: int) -> int:
+    """Return the same with a number that the supervisor leaves alone."""
+    if file > _REPORT:
+        return file
+    moved = _move_up(os.dup(file))
+    os.close(file)
+    return moved

@@ -1,7 +1,6 @@
 """Linux system calls that Python does not wrap. Part of the supervisor, so it must load fast."""
 
 import ctypes
-import fcntl
 import os
 import struct
 from _socket import AF_INET, SOCK_DGRAM, socket
@@ -71,7 +70,8 @@ def leave_network() -> None:
     """Enters a network with nothing in it but itself. Needs root, or what `become_mounter` gives."""
     unshare(CLONE_NEWNET)
     asking = socket(AF_INET, SOCK_DGRAM)
-    fcntl.ioctl(asking.fileno(), _SIOCSIFFLAGS, struct.pack("16sH14x", b"lo", _IFF_UP))
+    wanted = struct.pack("16sH14x", b"lo", _IFF_UP)
+    checked(libc.ioctl(asking.fileno(), ctypes.c_ulong(_SIOCSIFFLAGS), wanted), "ioctl lo")
     asking.close()
 
 
