@@ -101,6 +101,7 @@ def mode(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> San
     return found
 
 
+@pytest.mark.rights
 @pytest.mark.usefixtures("mode")
 async def test_a_server_reaches_the_hosts_it_declares_and_no_other(
     folder: Path, looked_up: list[str]
@@ -125,6 +126,7 @@ async def test_a_server_reaches_the_hosts_it_declares_and_no_other(
         assert f"Hone made no connection to other.example:{port}" in printed
 
 
+@pytest.mark.rights
 @pytest.mark.usefixtures("mode")
 async def test_a_server_that_passes_by_the_proxy_reaches_nothing(folder: Path) -> None:
     listening = socket.create_server(("127.0.0.1", 0))
