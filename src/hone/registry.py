@@ -30,7 +30,7 @@ COMMANDS: Commands = {
     "review": ("hone.cli.reviews:review", "Review a conversation now, and keep what it teaches."),
     "worker": ("hone.cli.worker:worker", "Run the queued reviews, and wait for more."),
     "serve": ("hone.cli.serve:serve", "Serve the page, and an endpoint for other programs."),
-    "keys": ("hone.cli.keys:keys", "Store, list and remove the keys of model providers."),
+    "keys": ("hone.cli.keys:keys", "Store, list and remove the keys of model providers and MCP servers."),
     "config": ("hone.cli.config:config", "Show and change settings, and say which model is used."),
     "trust": ("hone.cli.trust:trust", "Trust FOLDER, the folder you are in, or each FILE as shown."),
     "permissions": (

@@ -37,10 +37,10 @@ GENUINE = Path(__file__).parent / "genuine"
 def genuine(folder: Path, source: str) -> Path:
     """What the other agent itself wrote. See genuine/README.md."""
     copytree(GENUINE / source, folder)
-    if source == "hermes":
-        with closing(apsw.Connection(str(folder / "state.db"))) as connection:
-            connection.execute((folder / "state.sql").read_text())
-        (folder / "state.sql").unlink()
+    for dump in folder.glob("*.sql"):
+        with closing(apsw.Connection(str(dump.with_suffix(".db")))) as connection:
+            connection.execute(dump.read_text())
+        dump.unlink()
     return folder
 
 

@@ -39,6 +39,13 @@ LOOK, MEND = "In parser.py: which tests fail, and why?", "Good. Please mend it."
 RULE = "Always run the tests with unittest before you say you are done."
 SLOW, ALSO, AGAIN = "Take your time please", "And also: and again", "Take your time once more"
 SUMMARY = "(a summary)"
+TEMPLATE = """\
+---
+description: Look at one file
+---
+Review the file $ARGUMENTS as a strict colleague would, and say in one sentence whether it is fine.
+"""
+EXPANDED = TEMPLATE.splitlines()[-1].replace("$ARGUMENTS", '"parser.py please"')
 TYPED = {
     "claude-code": [
         [LOOK, MEND, "Ask a helper to count", RULE, SUMMARY, "What did we do so far?"],
@@ -56,15 +63,17 @@ TYPED = {
         ],
     ],
     "openai": [[LOOK, MEND, RULE], ["And again please", "What did we do?"]],
+    "opencode": [[f'"{LOOK}"', f'"{MEND}"', f'"{RULE}"'], [EXPANDED, '"What did we do?"']],
 }
 """What the user typed, a list for each conversation."""
-FAILED = {"claude-code": 2, "codex": 2, "hermes": 2, "openai": 0}
+FAILED = {"claude-code": 2, "codex": 2, "hermes": 2, "openai": 0, "opencode": 1}
 """Commands that failed or were interrupted. OpenAI's messages do not say."""
 LEFT: dict[str, dict[str, int]] = {
     "claude-code": {found.NOTES: 55, found.HELPERS: 5},
     "codex": {found.INSTRUCTIONS: 2, found.NOTES: 4},
     "hermes": {found.REPEATED: 13, hermes.WITHDRAWN: 2},
     "openai": {found.INSTRUCTIONS: 3},
+    "opencode": {found.NOTES: 2, found.MEDIA: 1},
 }
 
 
@@ -126,6 +135,30 @@ def test_every_provider_takes_what_they_wrote(source: str, tmp_path: Path) -> No
         anthropic = AnthropicMessages(Http(clock), clock, Endpoint("anthropic", "http://x", {}))
         assert problems("openai", openai.body(base, line)) == []
         assert problems("anthropic", anthropic.body(base, line)) == []
+
+
+def test_what_a_template_wrote_is_foreign_and_what_was_typed_beside_it_is_the_owners(tmp_path: Path) -> None:
+    project = tmp_path / "parser"
+    (project / ".opencode" / "command").mkdir(parents=True)
+    (project / ".opencode" / "command" / "check.md").write_text(TEMPLATE)
+    there = others.genuine(tmp_path / "there", "opencode")
+    with closing(apsw.Connection(str(there / "opencode.db"))) as connection:
+        connection.execute("UPDATE session SET directory = ?", (str(project),))
+    said = sorted(heard(each) for each in imports("opencode", there, ImportReport()))
+    assert said == sorted([TYPED["opencode"][0], [SUMMARY, '"What did we do?"']])
+
+
+def test_a_prompt_of_codex_is_recognized_and_one_that_is_nearly_all_hole_is_not(tmp_path: Path) -> None:
+    there = others.genuine(tmp_path / "there", "codex")
+    (there / "prompts").mkdir()
+    (there / "prompts" / "which.md").write_text(
+        "---\nargument-hint: FILE\n---\nIn $FILE: which tests fail,\nand why?"
+    )
+    (there / "prompts" / "any.md").write_text("Do $ARGUMENTS")
+    said = [each for talk in imports("codex", there, ImportReport()) for each in heard(talk)]
+    assert said.count(SUMMARY) == 1
+    assert LOOK not in said
+    assert {MEND, RULE, SLOW} <= set(said)
 
 
 FILES = [(source, path) for source in LINES for path in sorted((others.GENUINE / source).rglob("*.jsonl"))]

@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import sys
+from base64 import b64decode
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from itertools import product
@@ -15,10 +16,16 @@ import pytest
 import yaml
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
+from msgspec import Struct
 from pydantic import TypeAdapter
 
 from hone import Hone
 from hone.core.ledger import Actor, ChangeState
+from hone.features.mcp.server import tools
+from hone.features.mcp.server.clients import Client as ServedClient
+from hone.features.mcp.server.tools import ServedTool
+from hone.knowledge.keeper import OWNER
+from hone.knowledge.skills.folder import WriteFile
 from hone.settings import read
 from hone.web.api_keys import KeyKind
 from tests.cli.driving import environment, hone
@@ -29,6 +36,7 @@ from tests.features.mcp_rig import (
     ENTRY,
     ENVELOPE,
     FILE,
+    HANDSHAKE,
     LEAVES,
     SAID,
     SECRET,
@@ -156,6 +164,25 @@ async def test_skills_over_mcp_have_digests_of_what_is_read(
                 await ask(client, "skills/get", uri=wrong)
 
 
+async def test_a_file_of_a_skill_that_is_no_text_comes_as_what_it_is(home: Path, tmp_path: Path) -> None:
+    await furnish(home, tmp_path)
+    files = {"assets/pot.png": b"\x89PNG\r\n\x1a\n\0", "assets/pot.bin": b"\xff\0\xfe"}
+    async with Hone(home=home, folder=tmp_path, learning="off") as opened:
+        for name, data in files.items():
+            await opened.keeper.edit_skill(SKILL, WriteFile(name, data), OWNER)
+    async with connected("stdio", LEGACY, home, tmp_path, "friend") as client:
+        found = [await client.call_tool("skill_view", {"name": SKILL, "file": name}) for name in files]
+    picture, other = (each.content[1] for each in found)
+    assert isinstance(picture, types.ImageContent)
+    assert (picture.mime_type, b64decode(picture.data)) == ("image/png", files["assets/pot.png"])
+    assert isinstance(other, types.EmbeddedResource)
+    assert isinstance(other.resource, types.BlobResourceContents)
+    assert (str(other.resource.uri), b64decode(other.resource.blob)) == (
+        f"skill://{SKILL}/assets/pot.bin",
+        files["assets/pot.bin"],
+    )
+
+
 async def test_a_stranger_gets_skills_and_the_project_and_nothing_of_the_owner(
     home: Path, tmp_path: Path, figures: Figures
 ) -> None:
@@ -258,6 +285,50 @@ async def test_requests_that_come_together_are_all_answered_and_one_can_be_cance
         answers = await asyncio.gather(*asked, return_exceptions=True)
         assert all(SKILL in told for told, _ in answers[1:])  # type: ignore[misc]
         assert (await use(client, "journal"))[0] == f"- {ENTRY}"
+
+
+class NoArguments(Struct, frozen=True):
+    pass
+
+
+async def test_a_request_over_http_that_is_canceled_stops_and_gets_no_answer(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, ended = asyncio.Queue[None](), asyncio.Queue[str]()
+
+    async def wait(_hone: Hone, _client: ServedClient, _: object) -> str:
+        begun.put_nowait(None)
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            ended.put_nowait("canceled")
+            raise
+        return ""
+
+    monkeypatch.setattr(tools, "TOOLS", {**tools.TOOLS, "wait": ServedTool(wait, "Wait.", NoArguments)})
+    async with running(home, tmp_path) as visit:
+        head = {"authorization": f"Bearer {visit.issued.add('friend', KeyKind.PROGRAM)}"}
+
+        async def send(params: object, method: str = "tools/call", **more: Any) -> httpx2.Response:
+            body = {"jsonrpc": "2.0", "method": method, "params": params, **more}
+            return await visit.client.post("/mcp", json=body, headers=head)
+
+        head["mcp-session-id"] = (await send(HANDSHAKE, "initialize", id=1)).headers["mcp-session-id"]
+        waiting = asyncio.create_task(send({"name": "wait"}, id=7))
+        await begun.get()
+        odd: tuple[dict[str, object], ...] = ({"requestId": "7"}, {"requestId": 8}, {}, {"requestId": None})
+        for params in (*odd, {"requestId": 7}):
+            assert (await send(params, "notifications/cancelled")).status_code == 202
+        answer = await waiting
+        assert (answer.status_code, answer.content, await ended.get()) == (202, b"", "canceled")
+
+        del head["mcp-session-id"]
+        named = {"mcp-protocol-version": STATELESS, "mcp-method": "tools/call", "mcp-name": "wait"}
+        head.update(named)
+        leaving = asyncio.create_task(send({**ENVELOPE, "name": "wait"}, id=7))
+        await begun.get()
+        leaving.cancel()
+        assert await ended.get() == "canceled"
 
 
 async def test_a_stateless_request_that_contradicts_itself_is_refused_with_its_code(

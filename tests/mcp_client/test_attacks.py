@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from hone import Hone, Scripted, Trust, assistant, call, lines
+from hone.core.errors import Refused
 from hone.features.mcp.client.catalog import (
     CatalogEntry,
     ToolState,
@@ -18,7 +19,7 @@ from hone.features.mcp.client.catalog import (
     note_seen,
 )
 from hone.features.mcp.client.commands import _choose
-from hone.features.mcp.client.values import McpServer
+from hone.features.mcp.client.values import McpServer, WireTool
 from hone.features.mcp.part import McpPart
 from hone.rpc.channels import MOST
 from hone.settings.sections import McpServerSettings
@@ -104,6 +105,27 @@ def test_a_tool_that_could_pass_for_another_is_not_offered(tools: list[dict[str,
     entry = seen(*tools)
     assert entry.tools == {}
     assert entry.unusable
+
+
+@pytest.mark.parametrize(
+    "properties",
+    [
+        {"a": {"type": "string", "x-mcp-header": ""}},
+        {"a": {"type": "string", "x-mcp-header": "X Y"}},
+        {"a": {"type": "string", "x-mcp-header": "X:Y"}},
+        {"a": {"type": "string", "x-mcp-header": "Ü"}},
+        {"a": {"type": "string", "x-mcp-header": "X\r\nAuthorization"}},
+        {"a": {"type": "string", "x-mcp-header": 7}},
+        {"a": {"type": "object", "x-mcp-header": "X"}},
+        {"a": {"type": "number", "x-mcp-header": "X"}},
+        {"a": {"type": "string", "x-mcp-header": "X"}, "b": {"type": "string", "x-mcp-header": "x"}},
+        {"a": {"type": "object", "properties": {"b": {"type": "null", "x-mcp-header": "X"}}}},
+    ],
+)
+def test_a_tool_that_wants_a_header_it_cannot_have_is_not_offered(properties: dict[str, Any]) -> None:
+    with pytest.raises(Refused, match="header"):
+        WireTool(tool("demo", schema={"type": "object", "properties": properties}))
+    WireTool(tool("demo", schema={"properties": {"a": {"type": "integer", "x-mcp-header": "Region"}}}))
 
 
 def test_a_server_takes_no_name_of_ours_or_of_another_server() -> None:

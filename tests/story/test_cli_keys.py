@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 from base64 import b64encode
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from hone.models.scripted import Scripted, call, lines
 from hone.stores.keys import FILE
 from tests.cli.driving import ENTER, environment, hone, terminal
 from tests.conftest import Figures, requires
+from tests.mcp_client.stage import DOUBLE, Double, tool
 
 KEY = "zq7Lm-Blue_Heron+41/x9"
 """Without a form by which it could be recognized."""
@@ -64,6 +66,32 @@ async def test_a_key_from_standard_input_is_used_and_a_variable_wins_over_it(hom
         assert KEY.encode() not in everything(home)
 
 
+async def test_a_variable_of_an_mcp_server_is_stored_and_the_server_gets_it(
+    home: Path, tmp_path: Path
+) -> None:
+    double = Double(tmp_path, tool("reveal", "Say what is in the environment."))
+    home.mkdir(parents=True, exist_ok=True)
+    server = {
+        "command": sys.executable,
+        "args": ["-I", "-S", str(DOUBLE), str(double.path)],
+        "sandbox": False,
+    }
+    entries = [f"{name} = {json.dumps(value)}\n" for name, value in server.items()]
+    (home / "hone.toml").write_text(
+        f'[mcp.servers.tracker]\n{"".join(entries)}env = {{TOKEN = "${{TRACKER_TOKEN}}"}}\n'
+    )
+    env = environment(home)
+    without = await hone("mcp", "check", "tracker", env=env, folder=tmp_path)
+    assert (without.code, "hone keys set TRACKER_TOKEN" in without.err) == (1, True)
+    stored = await hone("keys", "set", "TRACKER_TOKEN", env=env, piped=KEY.encode())
+    assert (stored.code, "${TRACKER_TOKEN}" in stored.out) == (0, True)
+    listed = await hone("keys", "list", env=env)
+    assert "TRACKER_TOKEN" in listed.out
+    assert (await hone("mcp", "check", "tracker", env=env, folder=tmp_path)).code == 0
+    removed = await hone("keys", "remove", "TRACKER_TOKEN", env=env)
+    assert (removed.code, KEY.encode() in everything(home)) == (0, False)
+
+
 async def test_a_key_is_asked_for_and_not_shown(home: Path, tmp_path: Path) -> None:
     async with terminal("keys", "set", "anthropic", env=environment(home), folder=tmp_path) as screen:
         await screen.sees("ANTHROPIC_API_KEY (not shown):")
@@ -79,6 +107,7 @@ async def test_a_key_is_asked_for_and_not_shown(home: Path, tmp_path: Path) -> N
     [
         (["set", "openai", KEY], b""),
         (["set", KEY], b""),
+        (["set", "AKIAIOSFODNN7EXAMPLE"], KEY.encode()),
         (["set", "--", KEY, KEY], KEY.encode()),
         (["remove", KEY], b""),
         (["set", "openai"], b""),

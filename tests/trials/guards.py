@@ -37,6 +37,7 @@ POISONED = "tests/story/test_poisoning.py::test_no_injected_text_gets_in_by_any_
 POWER_TESTS = "tests/faults/test_power.py"
 PROVENANCE_TESTS = "tests/runtime/test_provenance.py"
 ERASE_TESTS = "tests/features/test_erase.py"
+HOSTS_TESTS = "tests/mcp_client/test_hosts.py"
 MCP_TESTS, MCP_ATTACKS = "tests/features/test_mcp_server.py", "tests/features/test_mcp_attacks.py"
 HOOK_TESTS, AGENT_TESTS = "tests/features/test_hooks.py", "tests/features/test_agents.py"
 ACP_TESTS = "tests/acp/test_acp.py"
@@ -1894,5 +1895,53 @@ MUTATIONS = (
         "if context.permissions.mode is Mode.FULL or not context.agent.permit.attended:",
         "if not context.agent.permit.attended:",
         "tests/mcp_client/test_bridge.py",
+    ),
+    of(
+        "mcp: hosts",
+        "a server in the sandbox reaches a host that it does not declare",
+        "features/mcp/client/proxy.py",
+        "        if rule is None:\n",
+        "        rule = rule or HostRule(host)\n        if rule is None:\n",
+        HOSTS_TESTS,
+    ),
+    of(
+        "mcp: hosts at a private address",
+        "the name of a declared host may lead to this machine",
+        "features/mcp/client/proxy.py",
+        "        return public_only(address, 443 if rule.port else port)",
+        "        return None",
+        HOSTS_TESTS,
+    ),
+    of(
+        "mcp: hosts that the owner denies",
+        "a declared host is reached although a rule denies it",
+        "features/mcp/client/proxy.py",
+        "            if no := self._deny(host):",
+        "            if (no := self._deny(host)) is None:",
+        HOSTS_TESTS,
+    ),
+    of(
+        "mcp: hosts, bubblewrap",
+        "a server with a gateway shares the network of this machine",
+        "sandbox/modes.py",
+        '*(() if spec.network else ("--unshare-net",))',
+        '*(() if spec.network or spec.gateway else ("--unshare-net",))',
+        HOSTS_TESTS,
+    ),
+    of(
+        "mcp: hosts, landlock",
+        "a server with a gateway shares the network of this machine",
+        "sandbox/kernel.py",
+        "    unshare(CLONE_NEWNET)\n",
+        "",
+        HOSTS_TESTS,
+    ),
+    of(
+        "mcp: hosts that cannot be held",
+        "a server with hosts is started where nothing holds it to them",
+        "sandbox/modes.py",
+        "        if spec.gateway and not self.mounts:\n",
+        "        if spec.gateway and not self.mounts and not self.drop:\n",
+        HOSTS_TESTS,
     ),
 )

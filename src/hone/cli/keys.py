@@ -1,4 +1,4 @@
-"""`hone keys`: store, list and remove the keys of model providers."""
+"""`hone keys`: store, list and remove the keys of model providers and MCP servers."""
 
 import os
 from collections.abc import Iterable
@@ -9,16 +9,19 @@ import click
 from hone.cli.options import Options, at_terminal, read_piped
 from hone.cli.output import echo_json, lay_out, moment, screen_width
 from hone.core.clock import SystemClock
+from hone.core.regex import regex
 from hone.core.visible import visible
 from hone.models.providers import Provider
 from hone.runtime.model_factory import list_providers
 from hone.settings import home_folder, read
 from hone.stores.keys import FILE, ProviderKey, ProviderKeys, find_keyring
 
+_VARIABLE = regex(r"(?=.{3,64}\Z)[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
 
-@click.group(short_help="Store, list and remove the keys of model providers.")
+
+@click.group(short_help="Store, list and remove the keys of model providers and MCP servers.")
 def keys() -> None:
-    """Store, list and remove the keys of model providers.
+    """Store, list and remove the keys of model providers and MCP servers.
 
     A key goes into the system keyring if there is one and the extra is installed (pip install
     'hone-agent[keyring]'), else into a file in Hone's home that only you can read. The agent and its commands
@@ -32,12 +35,15 @@ def keys() -> None:
 @click.option("--file", "in_file", is_flag=True, help="Use the file in Hone's home, not the system keyring.")
 @click.pass_obj
 def set_(options: Options, name: str, rest: tuple[str, ...], in_file: bool) -> None:
-    """Store the key of NAME: a provider, or the variable that holds its key.
+    """Store the key of NAME: a provider, or a variable.
+
+    A variable holds a provider's key, or it is one that an MCP server gets: ${NAME} in its env or headers.
+    Its name has capital letters, digits and underscores.
 
     Hone asks for the key and does not show it, or reads it from standard input. A key is never an argument:
     arguments stay in the shell's history, and other programs can see them.
     """
-    variable = find_variable(name, _providers(options))
+    variable = name if _is_variable(name) else find_variable(name, _providers(options))
     if rest:
         raise click.UsageError(
             f"A key is never an argument. Leave it out: hone keys set {name} asks for it. "
@@ -45,6 +51,10 @@ def set_(options: Options, name: str, rest: tuple[str, ...], in_file: bool) -> N
         )
     key = save_key(_home(options), variable, ask_key(variable), in_file=in_file)
     click.echo(f"Stored {variable} in {describe_place(key, _home(options))}.")
+    if not any(each.key == variable for each in _providers(options)):
+        click.echo(
+            f"No model provider uses it. An MCP server gets it where its env or headers say ${{{variable}}}."
+        )
     if os.environ.get(variable):
         click.echo(f"{variable} is also set in the environment, and Hone uses that one.", err=True)
 
@@ -89,8 +99,14 @@ def find_variable(name: str, providers: Iterable[Provider]) -> str:
     names = ", ".join(dict.fromkeys(each.name for each in known))
     raise click.UsageError(
         f"No provider with a key has this name. These have one: {names}. "
-        "Another one needs its table in hone.toml first, with `key`: see hone config."
+        "Another one needs its table in hone.toml first, with `key`: see hone config. "
+        "For an MCP server, give the name of a variable, such as TRACKER_TOKEN."
     )
+
+
+def _is_variable(name: str) -> bool:
+    """Tell whether this can only be the name of a variable. What has no underscore may be a key."""
+    return _VARIABLE.fullmatch(name) is not None
 
 
 def ask_key(variable: str) -> str:

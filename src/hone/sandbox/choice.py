@@ -55,6 +55,8 @@ class SandboxChoice(Struct, frozen=True):
 
 def unconfined(argv: Sequence[str], spec: SandboxSpec) -> Launch:
     """No cell at all: the command is only watched over, so that it leaves nothing behind."""
+    if spec.gateway:
+        raise SandboxUnavailable("a program outside the sandbox cannot be held to some hosts")
     return Launch("plain", tuple(argv), (("folder", str(spec.folder)),), str(spec.scratch or spec.folder))
 
 

@@ -2,9 +2,12 @@
 
 import ctypes
 import os
+import struct
+from _socket import AF_INET, SOCK_DGRAM, socket
 
 CLONE_NEWNS = 0x00020000
 CLONE_NEWUSER = 0x10000000
+CLONE_NEWNET = 0x40000000
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 1, 36, 38
 
 _AT_FDCWD = -100
@@ -14,6 +17,7 @@ _MOVE_MOUNT_F_EMPTY_PATH = 4
 _MS_RDONLY, _MS_NOSUID, _MS_NODEV, _MS_REMOUNT, _MS_BIND = 1, 2, 4, 1 << 5, 1 << 12
 _MS_REC, _MS_PRIVATE = 1 << 14, 1 << 18
 _ATTR_RDONLY, _ATTR_NOSUID, _ATTR_NODEV, _ATTR_IDMAP = 1, 2, 4, 1 << 20
+_SIOCSIFFLAGS, _IFF_UP = 0x8914, 1
 # These numbers are the same on every architecture.
 _OPEN_TREE, _MOVE_MOUNT, _MOUNT_SETATTR = 428, 429, 442
 
@@ -60,6 +64,15 @@ def become_mounter() -> None:
         with open(f"/proc/self/{name}", "wb", buffering=0) as file:
             file.write(text.encode())
     _mount(None, "/", None, _MS_REC | _MS_PRIVATE)
+
+
+def leave_network() -> None:
+    """Enters a network with nothing in it but itself. Needs root, or what `become_mounter` gives."""
+    unshare(CLONE_NEWNET)
+    asking = socket(AF_INET, SOCK_DGRAM)
+    wanted = struct.pack("16sH14x", b"lo", _IFF_UP)
+    checked(libc.ioctl(asking.fileno(), ctypes.c_ulong(_SIOCSIFFLAGS), wanted), "ioctl lo")
+    asking.close()
 
 
 def mount_tmpfs(path: str, options: str) -> None:

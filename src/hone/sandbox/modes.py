@@ -8,7 +8,18 @@ from pathlib import Path
 from msgspec import Struct
 
 from hone.sandbox.mounts import Mount, MountKind, arrange
-from hone.sandbox.spec import DEVICES, ETC, PROCESSES, SYSTEM, Launch, SandboxSpec, check, limits, owned
+from hone.sandbox.spec import (
+    DEVICES,
+    ETC,
+    PROCESSES,
+    SYSTEM,
+    Launch,
+    SandboxSpec,
+    SandboxUnavailable,
+    check,
+    limits,
+    owned,
+)
 
 NOBODY = 65533
 """No system hands this uid out."""
@@ -16,6 +27,10 @@ STAGE = Path("/tmp")
 """As the supervisor mounts it."""
 TMP = Path("/tmp")
 """As the command sees it."""
+NO_NETWORK = (
+    "this machine cannot hold a program to some hosts, because an ordinary user can make no network "
+    "namespaces here. Install bubblewrap, then see `hone doctor`"
+)
 
 _ALONE = ("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try")
 _PEOPLE = ("/etc/passwd", "/etc/group")
@@ -122,6 +137,8 @@ class LandlockFence(Struct, frozen=True):
 
     def wrap(self, argv: Sequence[str], spec: SandboxSpec) -> Launch:
         check(spec)
+        if spec.gateway and not self.mounts:
+            raise SandboxUnavailable(NO_NETWORK)
         mounts = arrange(spec)
         trees = [str(path) for path in owned(spec)]
         readable = [*SYSTEM, "/etc", *_FACTS, *map(str, spec.sealed), *self._lent(spec, mounts)]
@@ -129,8 +146,8 @@ class LandlockFence(Struct, frozen=True):
         settings += [("read", path) for path in readable]
         settings += [("write", path) for path in trees]
         settings += [("device", path) for path in DEVICES]
-        if spec.network:
-            settings.append(("network", "yes"))
+        if spec.network or spec.gateway:
+            settings.append(("network", "own" if spec.gateway else "yes"))
         if self.drop:
             settings += [("drop", str(NOBODY)), *(("own", path) for path in trees)]
         if self.mounts:

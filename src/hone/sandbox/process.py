@@ -110,7 +110,7 @@ class Running(asyncio.SubprocessProtocol):
                 stderr=asyncio.subprocess.PIPE if talks else asyncio.subprocess.STDOUT,
                 cwd="/",
                 env=environment(launch),
-                pass_fds=(watched, report),
+                pass_fds=(watched, report, *launch.files),
                 start_new_session=True,
             )
         except (OSError, ValueError):

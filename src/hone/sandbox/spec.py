@@ -32,6 +32,7 @@ class SandboxSpec(Struct, frozen=True):
     guarded:   sealed by the modes that can seal; under the others, changes are found and taken back
     scratch:   the folder that is /tmp, or stands in for it; None for a /tmp that lasts one command
     read_only: nothing is written outside the scratch folder
+    gateway:   an empty network of its own, in which it can listen and reach itself; see `gateway`
     """
 
     folder: Path
@@ -43,6 +44,7 @@ class SandboxSpec(Struct, frozen=True):
     guarded: tuple[Path, ...] = ()
     scratch: Path | None = None
     read_only: bool = False
+    gateway: bool = False
 
 
 class SandboxAccess(Struct, frozen=True):
@@ -56,7 +58,7 @@ class SandboxAccess(Struct, frozen=True):
 
 class Launch(Struct, frozen=True):
     """A command as the supervisor takes it. `tmp` is where the command finds its scratch folder, `env` what
-    its environment has beyond the usual."""
+    its environment has beyond the usual, `files` are descriptors that it inherits."""
 
     kind: str
     argv: tuple[str, ...]
@@ -64,6 +66,7 @@ class Launch(Struct, frozen=True):
     tmp: str = "/tmp"
     env: tuple[tuple[str, str], ...] = ()
     network: bool = False
+    files: tuple[int, ...] = ()
 
 
 class SandboxMode(Struct, frozen=True):

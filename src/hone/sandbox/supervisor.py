@@ -224,15 +224,19 @@ def _bubbled(settings: Settings, command: list[str]) -> list[str]:
 
 
 def _fence(settings: Settings, channel: socket) -> None:
-    network = "network" in settings
+    network, alone = "network" in settings, settings.get("network") == ["own"]
     if "drop" in settings:
         uid = int(settings["drop"][0])
         kernel.leave_mounts()
+        if alone:
+            kernel.leave_network()
         descent.overlay(settings.get("own", []), uid)
         carving.carve(settings.get("mount", []))
         descent.drop(uid)
     elif "namespace" in settings:
         kernel.become_mounter()
+        if alone:
+            kernel.leave_network()
         carving.carve(settings.get("mount", []))
     os.chdir(settings["folder"][0])
     kernel.control(kernel.PR_SET_NO_NEW_PRIVS, 1)

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -18,6 +19,9 @@ from hone.sandbox.output import Output, Spill
 from hone.sandbox.process import Ended, Running, run, start
 from hone.sandbox.protection import Protection
 from hone.sandbox.spec import Launch, SandboxSpec
+
+if TYPE_CHECKING:
+    from hone.sandbox.gateway import Gateway
 
 
 class _Place(Struct, frozen=True):
@@ -59,18 +63,26 @@ class Workspace:
         return self._scratch
 
     def launch(
-        self, argv: Sequence[str], choice: SandboxChoice, *, network: bool = False, read_only: bool = False
+        self,
+        argv: Sequence[str],
+        choice: SandboxChoice,
+        *,
+        network: bool = False,
+        read_only: bool = False,
+        gateway: "Gateway | None" = None,
     ) -> Launch:
         """Raises SandboxUnavailable. What lies in the folder now is taken for the owner's, unless a command
-        still runs in the background. With `read_only`, only the scratch folder can be written."""
+        still runs in the background. With `read_only`, only the scratch folder can be written. With a
+        gateway, the command can reach that and nothing else."""
         place, settled = self._place(), self._settle()
         seals = place.protection.begin(seals=choice.mode.seals, settled=settled)
         cache = place.cache if choice.mode.enters and not read_only else None
         spec = replace(self._spec(cache), guarded=seals.loose, network=network, read_only=read_only)
-        spec = replace(spec, sealed=(*spec.sealed, *seals.firm))
-        launch = choice.mode.wrap(argv, spec)
+        spec = replace(spec, sealed=(*spec.sealed, *seals.firm), gateway=gateway is not None)
+        launch = choice.mode.wrap(gateway.wrap(self.python, argv) if gateway else argv, spec)
         env = (*place.view.env, *cache_variables(str(cache or f"{launch.tmp}/cache")))
-        return replace(launch, env=env, network=network)
+        files = (gateway.channel,) if gateway else ()
+        return replace(launch, env=env, network=network or gateway is not None, files=files)
 
     async def run(self, launch: Launch, name: str, timeout: float, stdin: bytes | None = None) -> Ended:
         output = self._output(launch, name)

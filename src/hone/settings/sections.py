@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from hone.core import seldom
+from hone.core.loading import import_object
 from hone.sandbox.spec import SandboxAccess, check_access, real_path
 
 SMALLEST_WINDOW = 4_000
@@ -15,6 +16,8 @@ Network = Literal["ask", "allow", "never"]
 _MADE = {"PATH", "HOME", "TMPDIR", "TERM", "PAGER", "USER", "LOGNAME"}
 LONGEST_HOOK = 600
 """Seconds."""
+HOSTS = "hone.core.hosts:parse_host"
+"""Loaded where a server declares hosts: few do."""
 FORMATS = ("openai", "responses", "anthropic")
 RETURNS = ("nothing", "reasoning_content", "reasoning_details", "thought_signature")
 
@@ -125,7 +128,8 @@ class McpServerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     folders: tuple[str, ...] = ()
     """Folders it may read and write: `.` for the folder of the conversation, else /… or ~/…"""
     hosts: tuple[str, ...] = ()
-    """Hosts it needs. Without one, a program gets no network. One named here may have a private address."""
+    """Hosts it needs. A program reaches these and no other. A private address has to be named itself, unless
+    it is that of `url`."""
     tools: Literal["auto", "always", "never"] | tuple[str, ...] = "auto"
     """Which of its tools stand in the prompt: by their number and size, all, none, or those named. The others
     are found with mcp_find."""
@@ -144,6 +148,8 @@ class McpServerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
         for path in self.folders:
             if path != ".":
                 check_access("write", path)
+        for host in self.hosts:
+            import_object(HOSTS)(host)
 
 
 class BoundSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

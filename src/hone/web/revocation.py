@@ -36,11 +36,13 @@ class RevocableCall:
             await self._send({"type": BODY, "body": b"", "more_body": False})
 
     async def _hear(self) -> Message:
-        """What the client sends; that it has gone, as soon as its key has."""
+        """What the client sends; that it has gone, as soon as its key has. What has come already is returned
+        at once: a look at whether the client has gone does not wait."""
         while self._is_valid():
             self._waiting = self._waiting or asyncio.ensure_future(self._receive())
-            done, _ = await asyncio.wait([self._waiting], timeout=LOOK)
-            if done:
+            if not self._waiting.done():
+                await asyncio.wait([self._waiting], timeout=LOOK)
+            if self._waiting.done():
                 message, self._waiting = self._waiting.result(), None
                 return message
         return {"type": "http.disconnect"}

@@ -141,7 +141,9 @@ def _tool(part: Row, at: datetime | None) -> Iterator[RawMessage]:
     id = talk.string(part, "callID")
     call = ToolCall(id, talk.string(part, "tool"), canonical(state.get("input") or {}))
     yield talk.assistant([call], at)
-    failed = state.get("status") == "error"
-    if failed or state.get("status") == "completed":
-        text = state.get("error" if failed else "output")
+    meta, broken = state.get("metadata"), state.get("status") == "error"
+    code = meta.get("exit") if isinstance(meta, dict) else 0
+    if broken or state.get("status") == "completed":
+        text = state.get("error" if broken else "output")
+        failed = broken or code not in (0, None)
         yield talk.result(id, text if isinstance(text, str) else "", at, failed=failed)

@@ -15,6 +15,7 @@ from hone.core.regex import regex
 from hone.core.visible import one_line
 from hone.features.imports import claude, codex, hermes, openai, opencode
 from hone.features.imports.conversation import REPEATED, Conversation, ImportReport, Row
+from hone.features.imports.expansions import Find, find_for, label
 from hone.features.imports.reading_sqlite import WAL
 from hone.files.atomic import open_file
 
@@ -61,6 +62,17 @@ class SourceFile(Struct, frozen=True):
 
 def source_files(source: str, path: Path) -> list[SourceFile]:
     """Raises HoneError if there is nothing of the kind."""
+    found, find_templates = _source_files(source, path), find_for(source, path)
+    if find_templates is None:
+        return found
+    return [SourceFile(each.path, _labeled(each.content, find_templates)) for each in found]
+
+
+def _labeled(content: Content, find_templates: Find) -> Content:
+    return lambda path, report: label(content(path, report), find_templates)
+
+
+def _source_files(source: str, path: Path) -> list[SourceFile]:
     if source == hermes.NAME:
         return _hermes(path)
     if source == opencode.NAME:

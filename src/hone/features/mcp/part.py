@@ -26,6 +26,9 @@ from hone.features.mcp.client.sources import FoundServers, find_servers
 from hone.features.mcp.client.tokens import FILE as TOKENS
 from hone.features.mcp.client.values import McpServer, name_tools
 from hone.runtime.model_factory import open_keys
+from hone.runtime.permissions.decide import deny_by
+from hone.runtime.permissions.network import NEVER
+from hone.runtime.permissions.rules import match_host
 
 PATIENCE = 2.0
 """Seconds that the user's words wait for a server that said its tools changed."""
@@ -43,7 +46,8 @@ class McpPart(Part):
 
     def open_servers(self, show: Show | None = None) -> Servers:
         """Return connections of their own, for somebody who is there to sign in. The caller closes them."""
-        return Servers(self._hone.home, self.catalog, self._hone.clock, self._find_key, show)
+        hone = self._hone
+        return Servers(hone.home, self.catalog, hone.clock, self._find_key, show, self._deny)
 
     def find(self, folder: Path) -> FoundServers:
         """Return the servers that count in a folder, and why others do not."""
@@ -155,6 +159,13 @@ class McpPart(Part):
             self._hone.say(
                 f"The MCP server {name} offers {many} that you have not approved: hone mcp approve {name}"
             )
+
+    def _deny(self, folder: Path, host: str) -> str:
+        """Tell why a server of this folder may not reach a host, whatever it declares."""
+        if self._hone.settings.sandbox_in(folder).network == "never":
+            return NEVER
+        rule = match_host(self._hone.permissions.effective(folder).deny, host)
+        return deny_by(rule).reason if rule else ""
 
     def _find_key(self, name: str) -> str:
         keys = open_keys(self._hone.home)

@@ -16,7 +16,7 @@ def describe_server(server: McpServer, entry: CatalogEntry) -> Iterator[str]:
     """Yield what is known about a server without starting it."""
     settings = server.settings
     yield one_line(f"{server.name}, from {server.source}: {server.line}", 500)
-    reached = ", ".join(settings.hosts) or ("its own address" if server.is_remote else "no host")
+    reached = _describe_reach(server)
     folders = ", ".join(settings.folders) or "none"
     place = (
         "elsewhere" if server.is_remote else "in the sandbox" if settings.sandbox else "OUTSIDE the sandbox"
@@ -30,6 +30,13 @@ def describe_server(server: McpServer, entry: CatalogEntry) -> Iterator[str]:
         yield one_line(f"speaks {entry.version}; calls itself {entry.title or 'nothing'}", 300)
     for why in entry.unusable:
         yield f"! {one_line(why, 200)}"
+
+
+def _describe_reach(server: McpServer) -> str:
+    settings = server.settings
+    if server.is_remote:
+        return "its own address"
+    return (", ".join(settings.hosts) or "no host") if settings.sandbox else "every host"
 
 
 def describe_tools(entry: CatalogEntry) -> Iterator[str]:

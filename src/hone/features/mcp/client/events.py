@@ -12,6 +12,7 @@ from hone.features.mcp.client.wire import MODERN, NAMED
 from hone.rpc.messages import Call, ConnectionLost
 
 _PLAIN = regex(r"[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?")
+HEADER = "x-mcp-header"
 _TOKEN = regex(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _VERSION = "io.modelcontextprotocol/protocolVersion"
 LONGEST_RETRY = 30.0
@@ -101,11 +102,34 @@ def find_mirrored(schema: Mapping[str, Any], path: tuple[str, ...] = ()) -> dict
     for name, each in properties.items() if isinstance(properties, dict) and len(path) < 10 else ():
         if not isinstance(each, dict):
             continue
-        token = each.get("x-mcp-header")
+        token = each.get(HEADER)
         if isinstance(token, str) and _TOKEN.fullmatch(token):
             found[*path, name] = token
         found |= find_mirrored(each, (*path, name))
     return found
+
+
+def find_header_fault(schema: Mapping[str, Any]) -> str:
+    """Tell what is wrong with the headers that a tool wants for its arguments; empty if nothing is. Two have
+    not the same name, and each belongs to a text, a whole number, or true or false."""
+    names = [*_wanted_headers(schema)]
+    for name, kind in names:
+        if not isinstance(name, str) or not _TOKEN.fullmatch(name):
+            return "wants a header for an argument whose name cannot be one"
+        if kind not in ("string", "integer", "boolean"):
+            return f"wants the header {name} for an argument that is no single value"
+    unique = {str(name).lower() for name, _ in names}
+    return "wants one header for two arguments" if len(unique) < len(names) else ""
+
+
+def _wanted_headers(schema: Mapping[str, Any], depth: int = 0) -> Iterator[tuple[object, object]]:
+    """Yield each header that an argument asks for, and the argument's type."""
+    properties = schema.get("properties")
+    for each in properties.values() if isinstance(properties, dict) and depth < 10 else ():
+        if isinstance(each, dict):
+            if HEADER in each:
+                yield each[HEADER], each.get("type")
+            yield from _wanted_headers(each, depth + 1)
 
 
 def _mirror(paths: Mapping[tuple[str, ...], str], arguments: object) -> dict[str, str]:

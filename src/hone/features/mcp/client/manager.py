@@ -35,6 +35,8 @@ SIGN_IN = "hone.features.mcp.client.oauth:sign_in"
 Show = Callable[[str], Awaitable[None]]
 FindKey = Callable[[str], str]
 """Returns the value of an environment variable or a stored key; empty if there is none."""
+DenyIn = Callable[[Path, str], str]
+"""Tells why the owner's rules for a folder close a host; empty if they do not. Raises HoneError."""
 
 
 class Quarantined(HoneError):
@@ -59,9 +61,16 @@ class Servers:
     """Connects to servers and keeps the catalog up to date. Close it with the part."""
 
     def __init__(
-        self, home: Path, catalog: Catalog, clock: Clock, find_key: FindKey, show: Show | None = None
+        self,
+        home: Path,
+        catalog: Catalog,
+        clock: Clock,
+        find_key: FindKey,
+        show: Show | None = None,
+        deny: DenyIn = lambda *_: "",
     ) -> None:
         """`show` shows the owner where to sign in; without it nobody is there for that."""
+        self._deny = deny
         self._show = show
         self._tokens = TokenFile(home)
         self._home = home
@@ -201,7 +210,8 @@ class Servers:
             channel: HttpChannel | ProcessChannel = self._reach(server)
         else:
             values = fill(settings.env, self._values(settings.env))
-            channel = await start(server, self._home, values, self._clock)
+            deny = partial(self._deny, server.folder)
+            channel = await start(server, self._home, values, self._clock, deny)
 
         def changed(kind: str) -> None:
             running.stale = running.stale or kind == "tools"

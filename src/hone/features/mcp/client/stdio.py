@@ -9,13 +9,15 @@ from hone.core.clock import Clock
 from hone.core.errors import HoneError
 from hone.core.regex import regex
 from hone.core.value import replace
+from hone.features.mcp.client.proxy import Deny, HostProxy, describe_proxy
 from hone.features.mcp.client.values import McpServer
 from hone.rpc.channels import CHUNK, MOST, LineBuffer
 from hone.rpc.messages import ConnectionLost
 from hone.sandbox.choice import NONE, Sandbox, SandboxChoice
 from hone.sandbox.clearing import cleared
+from hone.sandbox.gateway import Gateway
 from hone.sandbox.piped import PipedProcess
-from hone.sandbox.spec import SandboxAccess, SandboxUnavailable, real_path
+from hone.sandbox.spec import Launch, SandboxAccess, SandboxUnavailable, real_path
 from hone.sandbox.workspace import Workspace
 
 _SCRIPT = 'exec "$@"'
@@ -31,17 +33,25 @@ class NotStarted(HoneError):
 class ProcessChannel:
     """Lines over the input and output of a process, which ends with it."""
 
-    def __init__(self, process: PipedProcess, workspace: Workspace, own: Path | None) -> None:
+    def __init__(
+        self,
+        process: PipedProcess,
+        workspace: Workspace,
+        own: Path | None,
+        proxy: HostProxy | None = None,
+    ) -> None:
         self._process = process
         self._workspace = workspace
         self._own = own
+        self._proxy = proxy
         self._buffer = LineBuffer(MOST)
         self._lines: list[bytes] = []
 
     @property
     def errors(self) -> str:
-        """What the server printed beside its messages."""
-        return self._process.errors
+        """What the server printed beside its messages, and which hosts it asked for in vain."""
+        refused = self._proxy.refused.values() if self._proxy else ()
+        return "\n".join(filter(None, (self._process.errors.rstrip(), *refused)))
 
     async def send(self, message: bytes) -> None:
         try:
@@ -60,27 +70,33 @@ class ProcessChannel:
     async def close(self) -> None:
         """Returns when every process of the server is gone."""
         await self._process.stop()
+        if self._proxy:
+            await self._proxy.close()
         await self._workspace.close()
         if self._own:
             cleared(self._own)
 
 
-async def start(server: McpServer, home: Path, values: Mapping[str, str], clock: Clock) -> ProcessChannel:
+async def start(
+    server: McpServer, home: Path, values: Mapping[str, str], clock: Clock, deny: Deny
+) -> ProcessChannel:
     """Start a server with these variables. Raises NotStarted."""
     settings = server.settings
     own = None if "." in settings.folders else _make_folder()
     workspace = Workspace(own or server.folder, _sandbox(server, home, clock), clock)
     try:
-        choice = await workspace.choice() if settings.sandbox else _OUTSIDE
-        network = bool(settings.hosts) or not settings.sandbox
-        if settings.sandbox and (missing := choice.missing(network=network)):
+        if not settings.sandbox:
+            launch = workspace.launch(_words(server, *_own()), _OUTSIDE, network=True)
+            process = await _run(workspace, launch, values, clock)
+            return ProcessChannel(process, workspace, own)
+        choice = await workspace.choice()
+        if missing := choice.missing(network=False):
             gaps = ", ".join(sorted(each.value for each in missing))
             raise NotStarted(f"Programs cannot be confined here ({gaps}); see hone doctor.")
-        words = ("/bin/sh", "-c", _SCRIPT, "sh", *(() if settings.sandbox else _own()))
-        launch = workspace.launch((*words, settings.command, *settings.args), choice, network=network)
-        launch = replace(launch, env=(*launch.env, *values.items()))
-        process = await PipedProcess.start(launch, clock)
-        workspace.adopt(process, launch)
+        if settings.hosts:
+            process, proxy = await _run_behind_proxy(server, workspace, choice, values, clock, deny)
+            return ProcessChannel(process, workspace, own, proxy)
+        process = await _run(workspace, workspace.launch(_words(server), choice), values, clock)
         return ProcessChannel(process, workspace, own)
     except (OSError, ValueError, SandboxUnavailable) as error:
         await _abandon(workspace, own)
@@ -88,6 +104,42 @@ async def start(server: McpServer, home: Path, values: Mapping[str, str], clock:
     except BaseException:
         await _abandon(workspace, own)
         raise
+
+
+def _words(server: McpServer, *before: str) -> tuple[str, ...]:
+    return ("/bin/sh", "-c", _SCRIPT, "sh", *before, server.settings.command, *server.settings.args)
+
+
+async def _run(workspace: Workspace, launch: Launch, values: Mapping[str, str], clock: Clock) -> PipedProcess:
+    launch = replace(launch, env=(*launch.env, *values.items()))
+    process = await PipedProcess.start(launch, clock)
+    workspace.adopt(process, launch)
+    return process
+
+
+async def _run_behind_proxy(
+    server: McpServer,
+    workspace: Workspace,
+    choice: SandboxChoice,
+    values: Mapping[str, str],
+    clock: Clock,
+    deny: Deny,
+) -> tuple[PipedProcess, HostProxy]:
+    """Start a server that reaches the hosts it declares. Raises OSError, SandboxUnavailable."""
+    hosts, gateway = server.settings.hosts, Gateway()
+    try:
+        launch = workspace.launch(_words(server), choice, gateway=gateway)
+        process = await _run(workspace, launch, {**describe_proxy(hosts), **values}, clock)
+        try:
+            listener = await gateway.accept()
+        except ConnectionError as error:
+            await process.stop()
+            raise OSError(process.errors.strip() or str(error)) from error
+    finally:
+        gateway.close()
+    proxy = HostProxy(hosts, deny, clock)
+    await proxy.serve(listener)
+    return process, proxy
 
 
 async def _abandon(workspace: Workspace, own: Path | None) -> None:
@@ -120,7 +172,10 @@ def fill(texts: Mapping[str, str], known: Mapping[str, str]) -> dict[str, str]:
     for name, text in texts.items():
         for variable, default in _NAME.findall(text):
             if variable not in known and not default:
-                raise NotStarted(f"It needs {variable}, which is neither set nor stored.")
+                raise NotStarted(
+                    f"It needs {variable}, which is neither set nor stored. "
+                    f"Store it: hone keys set {variable}"
+                )
         found[name] = _NAME.sub(lambda match: known.get(match[1]) or match[2] or "", text)
     return found
 

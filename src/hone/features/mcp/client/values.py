@@ -13,6 +13,7 @@ from hone.core.errors import Refused
 from hone.core.messages import canonical, digest
 from hone.core.regex import regex
 from hone.core.visible import path_to_text
+from hone.features.mcp.client.events import find_header_fault
 from hone.settings.sections import McpServerSettings
 
 OWN = "hone.toml"
@@ -82,6 +83,8 @@ class WireTool:
         self.description = description if isinstance(description, str) else ""
         if not isinstance(schema, dict) or schema.get("type", "object") != "object":
             raise Refused(f"the tool {self.name} has no schema for its arguments")
+        if fault := find_header_fault(schema):
+            raise Refused(f"the tool {self.name} {fault}")
         self.schema: Mapping[str, Any] = {"type": "object", "properties": {}, **schema}
 
     @classmethod

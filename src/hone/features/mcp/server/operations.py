@@ -11,6 +11,7 @@ from starlette.responses import Response
 
 from hone.core.errors import HoneError
 from hone.core.visible import path_to_text
+from hone.features.mcp.server.cancelling import RunningRequests, run_while_there
 from hone.features.mcp.server.clients import find_client
 from hone.features.mcp.server.methods import Methods
 from hone.features.mcp.server.protocol import (
@@ -22,6 +23,7 @@ from hone.features.mcp.server.protocol import (
     check_envelope,
     check_version,
     has_envelope,
+    read_canceled,
 )
 from hone.rpc.messages import (
     INTERNAL_ERROR,
@@ -58,6 +60,7 @@ ONLY_PROGRAMS = (
     "Agents use /mcp with a key of their own, so that the log can name them. "
     "Make one: hone serve keys add NAME"
 )
+RUNNING = RunningRequests()
 HttpCall = OperationCall[Nothing, bytes]
 
 
@@ -78,7 +81,7 @@ async def post(call: HttpCall) -> Response:
     version = call.headers.get(VERSION_HEADER)
     stateless = version is not None and version not in HANDSHAKE
     if stateless or (isinstance(message, Call) and has_envelope(message)):
-        return await _answer_stateless(call.headers, message, methods)
+        return await _answer_stateless(call, message, methods)
     return await _answer_session(call, message, methods)
 
 
@@ -94,13 +97,18 @@ async def _answer_session(call: HttpCall, message: Call | RpcReply, methods: Met
         return _refuse(400, id, f"Send initialize first, and then the header {SESSION} with each message.")
     if not call.caller.began(session):
         return _refuse(404, id, "There is no such session; send initialize again.")
-    if isinstance(message, RpcReply) or id is None:
+    if isinstance(message, RpcReply):
         return Response(status_code=202)
-    return await _reply(id, methods.answer(message))
+    if id is None:
+        canceled = read_canceled(message)
+        if canceled is not None:
+            RUNNING.cancel(session, canceled)
+        return Response(status_code=202)
+    return await _reply(id, RUNNING.run(session, id, methods.answer(message)))
 
 
-async def _answer_stateless(headers: Headers, message: Call | RpcReply, methods: Methods) -> Response:
-    id = message.id
+async def _answer_stateless(call: HttpCall, message: Call | RpcReply, methods: Methods) -> Response:
+    id, headers = message.id, call.headers
     try:
         if isinstance(message, RpcReply):
             raise RpcError(INVALID_REQUEST, "This server asks nothing, so it takes no replies.")
@@ -110,12 +118,16 @@ async def _answer_stateless(headers: Headers, message: Call | RpcReply, methods:
         _check_headers(headers, message)
     except RpcError as error:
         return _json(encode_fault(id, error), STATUS[error.code])
-    return await _reply(id, methods.answer_stateless(message), STATUS)
+    return await _reply(id, run_while_there(methods.answer_stateless(message), call.gone), STATUS)
 
 
-async def _reply(id: Id, work: Awaitable[dict[str, Any]], status: dict[int, int] | None = None) -> Response:
+async def _reply(
+    id: Id, work: Awaitable[dict[str, Any] | None], status: dict[int, int] | None = None
+) -> Response:
+    """Return the answer. A request that was canceled gets none: only that it was taken."""
     try:
-        return _json(encode_result(id, await work))
+        result = await work
+        return Response(status_code=202) if result is None else _json(encode_result(id, result))
     except RpcError as error:
         return _json(encode_fault(id, error), (status or {}).get(error.code, 200))
     except HoneError as error:

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from hone import __version__
-from hone.rpc.messages import INVALID_PARAMS, Call, RpcError
+from hone.rpc.messages import INVALID_PARAMS, Call, Id, RpcError
 from hone.rpc.peer import read_params
 
 HANDSHAKE = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
@@ -48,6 +48,10 @@ class _Envelope(Struct):
     meta: dict[str, Raw] | UnsetType | None = msgspec.field(name="_meta", default=UNSET)
 
 
+class _Canceled(Struct):
+    requestId: Id  # noqa: N815  as the protocol spells it
+
+
 class _Handshake(Struct):
     protocolVersion: str  # noqa: N815  as the protocol spells it
     capabilities: dict[str, Raw]
@@ -85,6 +89,16 @@ def _read_meta(call: Call) -> Mapping[str, Raw]:
     except (msgspec.DecodeError, RecursionError):
         return {}
     return found or {} if not isinstance(found, UnsetType) else {}
+
+
+def read_canceled(call: Call) -> Id | None:
+    """Return the request that a notification cancels; None if it says something else."""
+    if call.method != "notifications/cancelled":
+        return None
+    try:
+        return read_params(call, _Canceled).requestId
+    except RpcError:
+        return None  # nobody waits for an answer to a notification
 
 
 def initialize(call: Call) -> dict[str, Any]:

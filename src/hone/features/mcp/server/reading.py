@@ -1,7 +1,11 @@
 """The tools that read: search over sessions, the journal, and skills."""
 
+import base64
+import mimetypes
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
+from urllib.parse import quote
 
 from msgspec import Meta, Struct
 
@@ -18,6 +22,10 @@ from hone.knowledge.tools import SHOWN, line
 from hone.knowledge.validity import past
 from hone.tools.recall import MOST, find, read_around
 
+SCHEME = "skill://"
+MARKDOWN = "text/markdown"
+Content = Sequence[Mapping[str, Any]]
+"""Pieces of a result that are not all text, as the protocol spells them."""
 Part = Literal["project", "memory", "user"]
 Words = Annotated[str, Meta(max_length=1_000)]
 
@@ -67,7 +75,8 @@ async def skills_list(hone: Hone, _: Client, wanted: ListArguments) -> str:
     return "\n".join(map(line, found)) or "No skill matches."
 
 
-async def skill_view(hone: Hone, client: Client, wanted: ViewArguments) -> str:
+async def skill_view(hone: Hone, client: Client, wanted: ViewArguments) -> str | Content:
+    """Read a file of a skill: words, a picture, a sound, or else the bytes as a resource."""
     files = await hone.library.files(wanted.name)
     if ARCHIVED in files:
         raise Refused(
@@ -76,13 +85,29 @@ async def skill_view(hone: Hone, client: Client, wanted: ViewArguments) -> str:
     paths = sorted(path for path in files if not path.startswith("@"))
     if wanted.file not in paths:
         raise Refused(f"{wanted.name} has no file {one_line(wanted.file, 100)!r}. Files: {', '.join(paths)}.")
+    await count_use(hone, client, wanted.name, wanted.file)
     try:
         text = files[wanted.file].decode()
     except UnicodeDecodeError:
-        raise Refused(f"{wanted.file} is not text ({len(files[wanted.file]):,} bytes).") from None
-    await count_use(hone, client, wanted.name, wanted.file)
+        return _show(wanted, files[wanted.file])
     more = f"\n\nFiles: {', '.join(paths)}." if wanted.file == DOCUMENT and len(paths) > 1 else ""
     return text + more
+
+
+def _show(wanted: ViewArguments, data: bytes) -> Content:
+    encoded, kind = base64.b64encode(data).decode(), find_type(wanted.file)
+    said = {"type": "text", "text": f"{wanted.file} of {wanted.name}, {len(data):,} bytes:"}
+    if kind.startswith(("image/", "audio/")):
+        return [said, {"type": kind.partition("/")[0], "data": encoded, "mimeType": kind}]
+    uri = f"{SCHEME}{wanted.name}/{quote(wanted.file)}"
+    return [said, {"type": "resource", "resource": {"uri": uri, "mimeType": kind, "blob": encoded}}]
+
+
+def find_type(path: str) -> str:
+    """Return the media type of a skill's file."""
+    if path.endswith(".md"):
+        return MARKDOWN
+    return mimetypes.guess_type(path)[0] or "text/plain"
 
 
 async def count_use(hone: Hone, client: Client, name: str, file: str) -> None:

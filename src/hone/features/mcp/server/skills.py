@@ -1,7 +1,6 @@
 """Skills over MCP: list them with the digests of their files, and read the files as resources."""
 
 import base64
-import mimetypes
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
@@ -16,15 +15,13 @@ from hone.core.messages import digest
 from hone.core.skill import ARCHIVED, DOCUMENT
 from hone.features.mcp.server.clients import Client, clear
 from hone.features.mcp.server.protocol import RESOURCE_NOT_FOUND
-from hone.features.mcp.server.reading import count_use
+from hone.features.mcp.server.reading import SCHEME, count_use, find_type
 from hone.knowledge.skills.document import read_front_matter
 from hone.rpc.messages import INVALID_PARAMS, RpcError
 
-SCHEME = "skill://"
 PAGE = 50
 """Skills in one answer."""
 FOLDER = "inode/directory"
-MARKDOWN = "text/markdown"
 
 
 class ServedSkill(Struct, frozen=True):
@@ -47,13 +44,13 @@ class ServedSkill(Struct, frozen=True):
 
     def describe(self, path: str) -> dict[str, Any]:
         """Return one file as a resource. The document stands for the skill."""
-        found = {"uri": self.uri(path), "mimeType": _find_type(path), "size": len(self.files[path])}
+        found = {"uri": self.uri(path), "mimeType": find_type(path), "size": len(self.files[path])}
         if path != DOCUMENT:
             return {**found, "name": path.rpartition("/")[2]}
         return {**found, "name": self.name, "description": self.front_matter["description"]}
 
     def read(self, path: str) -> dict[str, Any]:
-        data, head = self.files[path], {"uri": self.uri(path), "mimeType": _find_type(path)}
+        data, head = self.files[path], {"uri": self.uri(path), "mimeType": find_type(path)}
         try:
             return {**head, "text": data.decode()}
         except UnicodeDecodeError:
@@ -153,9 +150,3 @@ def _split(uri: str) -> tuple[str, str]:
         return "", ""
     name, _, path = uri.removeprefix(SCHEME).partition("/")
     return name, unquote(path)
-
-
-def _find_type(path: str) -> str:
-    if path.endswith(".md"):
-        return MARKDOWN
-    return mimetypes.guess_type(path)[0] or "text/plain"

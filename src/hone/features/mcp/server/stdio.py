@@ -3,21 +3,15 @@
 from collections.abc import Callable
 from typing import Any
 
-from msgspec import Struct
-
 from hone.app import Hone
 from hone.features.mcp.server.clients import Client
 from hone.features.mcp.server.methods import Methods
-from hone.features.mcp.server.protocol import LONGEST, has_envelope
+from hone.features.mcp.server.protocol import LONGEST, has_envelope, read_canceled
 from hone.rpc.channels import StdioChannel
 from hone.rpc.messages import INVALID_REQUEST, Call, Id, RpcError
-from hone.rpc.peer import MessageChannel, Peer, PeerLimits, read_params
+from hone.rpc.peer import MessageChannel, Peer, PeerLimits
 
 LIMITS = PeerLimits(requests=16)
-
-
-class _Cancelled(Struct):
-    requestId: Id  # noqa: N815  as the protocol spells it
 
 
 class StdioHandler:
@@ -40,11 +34,9 @@ class StdioHandler:
         return await self._methods.answer(call)
 
     async def hear(self, call: Call) -> None:
-        if call.method == "notifications/cancelled":
-            try:
-                self._cancel(read_params(call, _Cancelled).requestId)
-            except RpcError:
-                return  # nobody waits for an answer to a notification
+        id = read_canceled(call)
+        if id is not None:
+            self._cancel(id)
 
 
 async def serve(hone: Hone, client: Client, channel: MessageChannel | None = None) -> None:

@@ -10,10 +10,11 @@ from hone.app import Hone
 from hone.core.errors import HoneError
 from hone.features.mcp.server import reading, sending
 from hone.features.mcp.server.clients import Client, clear
+from hone.features.mcp.server.reading import Content
 from hone.knowledge.admission import LearningMode
 from hone.rpc.messages import INVALID_PARAMS, RpcError
 
-Act = Callable[[Hone, Client, Any], Awaitable[str]]
+Act = Callable[[Hone, Client, Any], Awaitable[str | Content]]
 FAULTS = (ArithmeticError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
 """What may go wrong where a text is searched for secrets. Then it stays here."""
 
@@ -90,8 +91,8 @@ def _describe(name: str, tool: ServedTool) -> dict[str, Any]:
 
 def _schema(arguments: type[Struct]) -> dict[str, Any]:
     (reference,), types = msgspec.json.schema_components([arguments], ref_template="#/$defs/{name}")
-    own = types.pop(reference["$ref"].rpartition("/")[2])
-    return {**own, **({"$defs": types} if types else {})}
+    own = types.pop(reference.pop("$ref").rpartition("/")[2])
+    return {**reference, **own, **({"$defs": types} if types else {})}
 
 
 async def call_tool(hone: Hone, client: Client, params: CallParams) -> dict[str, Any]:
@@ -101,7 +102,8 @@ async def call_tool(hone: Hone, client: Client, params: CallParams) -> dict[str,
         raise RpcError(INVALID_PARAMS, f"There is no tool {params.name[:100]!r}.")
     try:
         wanted = msgspec.json.decode(bytes(params.arguments), type=tool.arguments)
-        return _result(await tool.act(hone, client, wanted))
+        found = await tool.act(hone, client, wanted)
+        return _result(found) if isinstance(found, str) else {"content": found, "isError": False}
     except (msgspec.DecodeError, RecursionError) as error:
         return _result(f"{params.name} was not run: {error}.", failed=True)
     except HoneError as error:
