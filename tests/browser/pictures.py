@@ -14,7 +14,7 @@ from hone.core.messages import assistant
 from hone.models.scripted import call, rounds, rules
 from tests.browser import shelf, tale
 from tests.browser.tab import DESKTOP, PHONE, TABLET, Scheme, Tab, chromium, opened
-from tests.web.rig import running
+from tests.web.rig import Running, running
 
 FOLDER = Path("docs/pictures")
 INTO_VIEW = "each => each.scrollIntoView({block: 'end'})"
@@ -47,12 +47,14 @@ FURTHER: Sequence[View] = (
 )
 
 
-async def talk(tab: Tab) -> None:
+async def talk(tab: Tab, visit: Running) -> None:
     """The part of the story that happens today."""
     page = tab.page
     await page.get_by_label("Message").fill(tale.ASKED)
     await page.get_by_label("Message").press("Enter")
-    await page.locator(".learned").wait_for(timeout=90_000)  # a local server is left to the owner for a while
+    await page.locator(".said.assistant footer").wait_for()
+    await visit.state.hone.background.drain()  # or the review waits until the owner of a local server is quiet
+    await page.locator(".learned").wait_for()
 
 
 def place(name: str, session: str) -> str:
@@ -150,7 +152,7 @@ async def draw(folder: Path, views: Sequence[View]) -> None:
             chromium() as browser,
         ):
             async with opened(browser, visit) as tab:
-                await talk(tab)
+                await talk(tab, visit)
                 session = (await visit.get("/api/sessions"))["sessions"][0]["session"]
                 await visit.client.patch(f"/api/sessions/{session}", json={"title": "Release notes for 2.4"})
                 await visit.post(f"/api/sessions/{session}/branch", at=2)
