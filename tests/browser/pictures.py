@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from hone.core.ids import SessionId
 from hone.core.messages import assistant
 from hone.models.scripted import call, rounds, rules
 from tests.browser import shelf, tale
@@ -23,6 +24,7 @@ PLACES = (
     *("figures", "access", "more", "curator", "permissions", "templates", "template", "experiments"),
     *("experiment", "backends"),
 )
+QUESTION = "Please let the notes say main."
 STATES = ("approval", "palette", "known", "conversations")
 """What opens over the chat."""
 WRITES = assistant(
@@ -94,7 +96,7 @@ async def shoot(tab: Tab, name: str, session: str, path: Path) -> None:
 async def ask(tab: Tab) -> None:
     """A change of a file that waits for an answer."""
     await tab.page.get_by_label("Mode", exact=True).select_option("ask")
-    await tab.page.get_by_label("Message").fill("Please let the notes say main.")
+    await tab.page.get_by_label("Message").fill(QUESTION)
     await tab.page.get_by_label("Message").press("Enter")
     await tab.page.locator(".question .diff").wait_for()
 
@@ -128,6 +130,14 @@ async def shoot_state(tab: Tab, name: str, session: str, path: Path) -> None:
         await page.locator(".question").wait_for(state="detached")
     else:
         await page.keyboard.press("Escape")
+
+
+async def tidy(visit: Running) -> None:
+    """Delete the conversation with the question, so that each view begins with the same ones."""
+    for each in (await visit.get("/api/sessions"))["sessions"]:
+        if each["opening"] == QUESTION:
+            await visit.state.open_sessions.close(each["session"])
+            await visit.state.hone.sessions.delete(SessionId(each["session"]))
 
 
 async def draw_start(folder: Path, work: Path, views: Sequence[View]) -> None:
@@ -164,6 +174,7 @@ async def draw(folder: Path, views: Sequence[View]) -> None:
                     for name in STATES:
                         await shoot_state(tab, name, session, folder / f"{name}-{label}.png")
                     assert not tab.trouble.said, tab.trouble.said
+                await tidy(visit)
 
 
 def main() -> None:

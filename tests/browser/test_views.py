@@ -71,7 +71,7 @@ async def measured(page: Page) -> None:
     await see(page, "Experiments")
     helps = page.locator(".study", has_text="Skill weekly-report")
     await expect(helps.locator("h3 .mark")).to_have_text("helps")
-    await expect(helps.locator("svg title")).to_contain_text("95 % interval +35 to +90")
+    await expect(helps.locator("svg title")).to_contain_text("95% interval +35 to +90")
     await page.get_by_role("link", name=shelf.EXPERIMENT).click()
     await expect(page.locator("tbody tr")).to_have_count(14)
 
@@ -80,7 +80,7 @@ async def compared(page: Page) -> None:
     await see(page, "Memory backends")
     await page.get_by_label("Compare null").uncheck()
     await page.get_by_role("button", name="Compare the checked ones").click()
-    await expect(page.locator("tbody tr")).to_contain_text(["sqlite100recommended100 %kept"])
+    await expect(page.locator("tbody tr")).to_contain_text(["sqlite100recommended100%kept"])
 
 
 async def test_entries_that_contradict_each_other_stand_side_by_side_and_one_stays(

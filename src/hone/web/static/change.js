@@ -43,7 +43,8 @@ function gist(change) {
 
 function from(change) {
   const session = change.metadata.session_id;
-  return session ? [" · from ", el("a", { href: way("sessions", session) }, "this conversation")] : null;
+  const here = location.hash.includes(encodeURIComponent(session));
+  return session ? [" · from ", el("a", { href: way("sessions", session) }, here ? "this conversation" : "a conversation")] : null;
 }
 
 function marks(change) {
