@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from hone.core.ids import SessionId
 from hone.core.messages import assistant
 from hone.models.scripted import call, rounds, rules
 from tests.browser import shelf, tale
@@ -24,8 +23,7 @@ PLACES = (
     *("figures", "access", "more", "curator", "permissions", "templates", "template", "experiments"),
     *("experiment", "backends"),
 )
-QUESTION = "Please let the notes say main."
-STATES = ("approval", "palette", "known", "conversations")
+STATES = ("palette", "known", "conversations")
 """What opens over the chat."""
 WRITES = assistant(
     call(
@@ -93,12 +91,18 @@ async def shoot(tab: Tab, name: str, session: str, path: Path) -> None:
     await tab.page.screenshot(path=path, animations="disabled")
 
 
-async def ask(tab: Tab) -> None:
+async def shoot_question(tab: Tab, path: Path) -> None:
     """A change of a file that waits for an answer."""
+    await tab.go("#/chat")
     await tab.page.get_by_label("Mode", exact=True).select_option("ask")
-    await tab.page.get_by_label("Message").fill(QUESTION)
+    await tab.page.get_by_label("Message").fill("Please let the notes say main.")
     await tab.page.get_by_label("Message").press("Enter")
     await tab.page.locator(".question .diff").wait_for()
+    await tab.quiet()
+    await tab.page.mouse.move(0, 0)
+    await tab.page.screenshot(path=path, animations="disabled")
+    await tab.page.locator(".question").get_by_role("button", name="No", exact=False).first.click()
+    await tab.page.locator(".question").wait_for(state="detached")
 
 
 async def unfold(tab: Tab, name: str) -> None:
@@ -110,10 +114,8 @@ async def unfold(tab: Tab, name: str) -> None:
 
 async def shoot_state(tab: Tab, name: str, session: str, path: Path) -> None:
     page = tab.page
-    await tab.go(place("new" if name == "approval" else "chat", session))
-    if name == "approval":
-        await ask(tab)
-    elif name == "palette":
+    await tab.go(place("chat", session))
+    if name == "palette":
         await page.keyboard.press("Control+k")
     elif name == "known":
         await unfold(tab, "What Hone knows")
@@ -125,19 +127,7 @@ async def shoot_state(tab: Tab, name: str, session: str, path: Path) -> None:
     await tab.quiet()
     await page.mouse.move(0, 0)
     await page.screenshot(path=path, animations="disabled")
-    if name == "approval":
-        await page.locator(".question").get_by_role("button", name="No", exact=False).first.click()
-        await page.locator(".question").wait_for(state="detached")
-    else:
-        await page.keyboard.press("Escape")
-
-
-async def tidy(visit: Running) -> None:
-    """Delete the conversation with the question, so that each view begins with the same ones."""
-    for each in (await visit.get("/api/sessions"))["sessions"]:
-        if each["opening"] == QUESTION:
-            await visit.state.open_sessions.close(each["session"])
-            await visit.state.hone.sessions.delete(SessionId(each["session"]))
+    await page.keyboard.press("Escape")
 
 
 async def draw_start(folder: Path, work: Path, views: Sequence[View]) -> None:
@@ -174,7 +164,10 @@ async def draw(folder: Path, views: Sequence[View]) -> None:
                     for name in STATES:
                         await shoot_state(tab, name, session, folder / f"{name}-{label}.png")
                     assert not tab.trouble.said, tab.trouble.said
-                await tidy(visit)
+            for label, size, scheme in views:  # last: each question leaves a conversation that others would show
+                async with opened(browser, visit, size, scheme) as tab:
+                    await shoot_question(tab, folder / f"approval-{label}.png")
+                    assert not tab.trouble.said, tab.trouble.said
 
 
 def main() -> None:
