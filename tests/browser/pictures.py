@@ -53,7 +53,8 @@ async def talk(tab: Tab, visit: Running) -> None:
     await page.get_by_label("Message").fill(tale.ASKED)
     await page.get_by_label("Message").press("Enter")
     await page.locator(".said.assistant footer").wait_for()
-    await visit.state.hone.background.drain()  # or the review waits until the owner of a local server is quiet
+    # By itself, it would wait until the owner of a local server is quiet.
+    await visit.state.hone.background.drain()
     await page.locator(".learned").wait_for()
 
 
@@ -164,7 +165,8 @@ async def draw(folder: Path, views: Sequence[View]) -> None:
                     for name in STATES:
                         await shoot_state(tab, name, session, folder / f"{name}-{label}.png")
                     assert not tab.trouble.said, tab.trouble.said
-            for label, size, scheme in views:  # last: each question leaves a conversation that others would show
+            # Last: each question leaves a conversation, which the other pictures would show.
+            for label, size, scheme in views:
                 async with opened(browser, visit, size, scheme) as tab:
                     await shoot_question(tab, folder / f"approval-{label}.png")
                     assert not tab.trouble.said, tab.trouble.said

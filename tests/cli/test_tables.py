@@ -18,9 +18,9 @@ letters = st.text(plain | st.sampled_from("漢字仮名ü"), max_size=15)
 sentences = st.lists(letters.filter(bool), max_size=40).map(" ".join)
 EMOJI = ("👍", "👍🏽", "👩‍👩‍👧", "❤️", "🏳️‍🌈", "🇵🇹", "1️⃣", "e\u0301")
 """Several characters each, but for the first."""
-wide = st.lists(
-    st.sampled_from([*EMOJI, *"漢字仮名한글、。「」！", *"abc-/."]), min_size=1, max_size=60
-).map("".join)
+wide = st.lists(st.sampled_from([*EMOJI, *"漢字仮名한글、。「」！", *"abc-/."]), min_size=1, max_size=60).map(
+    "".join
+)
 wide_sentences = st.lists(wide, min_size=1, max_size=12).map(" ".join)
 
 

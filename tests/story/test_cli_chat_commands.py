@@ -284,7 +284,7 @@ async def write(at: Sitting) -> None:
 
 
 async def type_ahead(at: Sitting) -> None:
-    """A line that is entered during an answer is the next message; what is not entered waits in the prompt."""
+    """A line entered during an answer is the next message; what is not entered waits in the prompt."""
     pieces, finish = count(), asyncio.Event()
 
     async def hold_back(_: float) -> None:
@@ -367,7 +367,18 @@ async def test_every_command_and_key_does_what_the_help_says(
             at = Sitting(user, folder, stage)
             await user.prompt()
             at.screens.append(("start", "\n".join(user.rows[: user.row])))
-            for part in (read_things, attach, change, know, approve, steer, go_back, write, type_ahead, leave):
+            for part in (
+                read_things,
+                attach,
+                change,
+                know,
+                approve,
+                steer,
+                go_back,
+                write,
+                type_ahead,
+                leave,
+            ):
                 await part(at)
         assert stage.invalid == []
     assert all(len(row) <= columns for row in user.rows)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from hone.cli.help_formatter import CommandGroup
 from hone.cli.options import Options, at_terminal, read_piped
 from hone.cli.output import echo_json, lay_out, moment, screen_width
 from hone.core.clock import SystemClock
@@ -16,7 +17,7 @@ from hone.settings import home_folder, read
 from hone.stores.keys import FILE, ProviderKey, ProviderKeys, find_keyring
 
 
-@click.group(short_help="Store, list and remove the keys of model providers.")
+@click.group(cls=CommandGroup, short_help="Store, list and remove the keys of model providers.")
 def keys() -> None:
     """Store, list and remove the keys of model providers.
 

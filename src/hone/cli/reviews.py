@@ -10,6 +10,7 @@ import click
 from hone.app import Hone
 from hone.cli.changes import NOTHING, learned_lines, line
 from hone.cli.context import Interrupts, in_home, ledger_of, with_home, writable_keeper
+from hone.cli.help_formatter import CommandGroup
 from hone.cli.listing import entry, folded
 from hone.cli.options import FAILED, INTERRUPTED, complain, limit_option
 from hone.cli.output import echo_json, lay_out_rows, moment, screen_width, to_json, wrap_cells
@@ -31,7 +32,9 @@ TITLES = ("id", "when", "session", "about", "state", "tokens", "cached", "cost",
 RIGHT = frozenset({"id", "tokens", "cached", "cost"})
 
 
-@click.group(invoke_without_command=True, short_help="List the reviews: done, running and queued.")
+@click.group(
+    cls=CommandGroup, invoke_without_command=True, short_help="List the reviews: done, running and queued."
+)
 @limit_option("How many, newest first.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
 @click.pass_context
