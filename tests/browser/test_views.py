@@ -123,3 +123,30 @@ async def test_the_further_views_are_used_by_clicking(home: Path, tmp_path: Path
         names = [each.name for each in (await visit.state.hone.part(TemplatesPart).store.all())[0]]
         assert names == [shelf.TEMPLATE]
         assert tab.trouble.said == []
+
+
+async def test_a_link_lets_another_browser_in_once_and_the_first_one_signs_it_out(
+    home: Path, tmp_path: Path
+) -> None:
+    async with (
+        running(home, tmp_path, tale.script) as visit,
+        chromium() as browser,
+        opened(browser, visit) as tab,
+    ):
+        await see(tab.page, "Access")
+        await tab.page.get_by_role("button", name="Link for another browser").click()
+        link = await tab.page.locator(".panel code").inner_text()
+        other, late = [await (await browser.new_context()).new_page() for _ in range(2)]
+        await other.goto(link)
+        await expect(other.get_by_role("heading", level=1)).to_have_text("What shall we do?")
+        await late.goto(link)
+        await expect(late.get_by_role("alert")).to_contain_text("This link has been used already")
+        await tab.page.reload()
+        await expect(tab.page.locator(".rows li")).to_have_count(2)
+        await expect(tab.page.locator(".rows li", has_text="this browser")).to_have_count(1)
+        await tab.page.get_by_role("button", name="Sign out Chrome").click()
+        await expect(tab.page.locator(".rows li")).to_have_count(1)
+        await other.reload()
+        await expect(other.get_by_role("heading", name="Sign in to Hone")).to_be_visible()
+        await tab.page.get_by_role("button", name="Sign out here").click()
+        await expect(tab.page.get_by_role("heading", name="Sign in to Hone")).to_be_visible()

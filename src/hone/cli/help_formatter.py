@@ -1,6 +1,6 @@
 """Lay out the help of commands. No line breaks a command, a word with hyphens, or a sentence off."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 import click
 
@@ -29,7 +29,7 @@ class HelpFormatter(click.HelpFormatter):
             "\n\n".join(each if each.startswith(_PLAIN) else _bind(each) for each in paragraphs)
         )
 
-    def write_dl(self, rows: Sequence[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
+    def write_dl(self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
         super().write_dl([(_bind(name), _bind(text)) for name, text in rows], col_max, col_spacing)
 
     def getvalue(self) -> str:
