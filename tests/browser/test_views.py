@@ -150,3 +150,33 @@ async def test_a_link_lets_another_browser_in_once_and_the_first_one_signs_it_ou
         await expect(other.get_by_role("heading", name="Sign in to Hone")).to_be_visible()
         await tab.page.get_by_role("button", name="Sign out here").click()
         await expect(tab.page.get_by_role("heading", name="Sign in to Hone")).to_be_visible()
+
+
+async def test_conversations_are_found_by_day_by_folder_and_by_what_was_said(
+    home: Path, tmp_path: Path
+) -> None:
+    async with (
+        running(home, tmp_path, tale.script) as visit,
+        chromium() as browser,
+        opened(browser, visit) as tab,
+    ):
+        for folder, words in (("shop", "Order more nails."), ("garden", "Water the roses.")):
+            (tmp_path / folder).mkdir()
+            session = await visit.state.hone.session(folder=tmp_path / folder)
+            await session.send(words)
+        await tab.page.reload()
+        talks = tab.page.locator("#talks")
+        rows = talks.locator("a[data-session]")
+        await expect(talks.get_by_role("heading", name="Today")).to_be_visible()
+        await expect(rows).to_have_text(["Water the roses.", "Order more nails."])
+        await talks.get_by_label("Folder").select_option(label="shop")
+        await expect(rows).to_have_text(["Order more nails."])
+        await talks.get_by_label("Folder").select_option(label="All folders")
+        await talks.get_by_label("Search conversations").fill("roses")
+        await expect(rows).to_have_text(["Water the roses."])
+        await talks.get_by_label("Search conversations").fill("gladly")
+        await expect(talks.get_by_role("heading", name="Said in")).to_be_visible()
+        await tab.page.locator("h1").click()
+        await tab.page.keyboard.press("?")
+        await expect(tab.page.get_by_role("dialog").get_by_text("A new conversation")).to_be_visible()
+        assert tab.trouble.said == []
