@@ -14,7 +14,7 @@ from hone.core.messages import assistant
 from hone.models.scripted import call, rounds, rules
 from tests.browser import shelf, tale
 from tests.browser.tab import DESKTOP, PHONE, TABLET, Scheme, Tab, chromium, opened
-from tests.web.rig import running
+from tests.web.rig import Running, running
 
 FOLDER = Path("docs/pictures")
 INTO_VIEW = "each => each.scrollIntoView({block: 'end'})"
@@ -23,7 +23,7 @@ PLACES = (
     *("figures", "access", "more", "curator", "permissions", "templates", "template", "experiments"),
     *("experiment", "backends"),
 )
-STATES = ("approval", "palette", "known", "conversations")
+STATES = ("palette", "known", "conversations")
 """What opens over the chat."""
 WRITES = assistant(
     call(
@@ -47,12 +47,15 @@ FURTHER: Sequence[View] = (
 )
 
 
-async def talk(tab: Tab) -> None:
+async def talk(tab: Tab, visit: Running) -> None:
     """The part of the story that happens today."""
     page = tab.page
     await page.get_by_label("Message").fill(tale.ASKED)
     await page.get_by_label("Message").press("Enter")
-    await page.locator(".learned").wait_for(timeout=90_000)  # a local server is left to the owner for a while
+    await page.locator(".said.assistant footer").wait_for()
+    # By itself, it would wait until the owner of a local server is quiet.
+    await visit.state.hone.background.drain()
+    await page.locator(".learned").wait_for()
 
 
 def place(name: str, session: str) -> str:
@@ -89,12 +92,18 @@ async def shoot(tab: Tab, name: str, session: str, path: Path) -> None:
     await tab.page.screenshot(path=path, animations="disabled")
 
 
-async def ask(tab: Tab) -> None:
+async def shoot_question(tab: Tab, path: Path) -> None:
     """A change of a file that waits for an answer."""
+    await tab.go("#/chat")
     await tab.page.get_by_label("Mode", exact=True).select_option("ask")
     await tab.page.get_by_label("Message").fill("Please let the notes say main.")
     await tab.page.get_by_label("Message").press("Enter")
     await tab.page.locator(".question .diff").wait_for()
+    await tab.quiet()
+    await tab.page.mouse.move(0, 0)
+    await tab.page.screenshot(path=path, animations="disabled")
+    await tab.page.locator(".question").get_by_role("button", name="No", exact=False).first.click()
+    await tab.page.locator(".question").wait_for(state="detached")
 
 
 async def unfold(tab: Tab, name: str) -> None:
@@ -106,10 +115,8 @@ async def unfold(tab: Tab, name: str) -> None:
 
 async def shoot_state(tab: Tab, name: str, session: str, path: Path) -> None:
     page = tab.page
-    await tab.go(place("new" if name == "approval" else "chat", session))
-    if name == "approval":
-        await ask(tab)
-    elif name == "palette":
+    await tab.go(place("chat", session))
+    if name == "palette":
         await page.keyboard.press("Control+k")
     elif name == "known":
         await unfold(tab, "What Hone knows")
@@ -121,11 +128,7 @@ async def shoot_state(tab: Tab, name: str, session: str, path: Path) -> None:
     await tab.quiet()
     await page.mouse.move(0, 0)
     await page.screenshot(path=path, animations="disabled")
-    if name == "approval":
-        await page.locator(".question").get_by_role("button", name="No", exact=False).first.click()
-        await page.locator(".question").wait_for(state="detached")
-    else:
-        await page.keyboard.press("Escape")
+    await page.keyboard.press("Escape")
 
 
 async def draw_start(folder: Path, work: Path, views: Sequence[View]) -> None:
@@ -150,7 +153,7 @@ async def draw(folder: Path, views: Sequence[View]) -> None:
             chromium() as browser,
         ):
             async with opened(browser, visit) as tab:
-                await talk(tab)
+                await talk(tab, visit)
                 session = (await visit.get("/api/sessions"))["sessions"][0]["session"]
                 await visit.client.patch(f"/api/sessions/{session}", json={"title": "Release notes for 2.4"})
                 await visit.post(f"/api/sessions/{session}/branch", at=2)
@@ -161,6 +164,11 @@ async def draw(folder: Path, views: Sequence[View]) -> None:
                         await shoot(tab, name, session, folder / f"{name}-{label}.png")
                     for name in STATES:
                         await shoot_state(tab, name, session, folder / f"{name}-{label}.png")
+                    assert not tab.trouble.said, tab.trouble.said
+            # Last: each question leaves a conversation, which the other pictures would show.
+            for label, size, scheme in views:
+                async with opened(browser, visit, size, scheme) as tab:
+                    await shoot_question(tab, folder / f"approval-{label}.png")
                     assert not tab.trouble.said, tab.trouble.said
 
 

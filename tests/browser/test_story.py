@@ -64,6 +64,9 @@ async def undo(page: Page) -> None:
     await change.get_by_text("What changed").click()
     await expect(change.locator(".diff .came")).to_have_text(f"+- {tale.WISH}\n")
     await expect(change.locator("blockquote")).to_contain_text(tale.WISH)
+    here = str(await page.evaluate("() => location.hash.split('/').pop()"))
+    source = change.get_by_role("link", name="this conversation")
+    await expect(source).to_have_attribute("href", f"#/sessions/{here}")  # and not to the review
     await change.get_by_role("button", name="Undo").click()
     await expect(change).to_contain_text("undone by")
     await expect(change.get_by_role("button", name="Undo")).to_have_count(0)

@@ -71,7 +71,7 @@ async def measured(page: Page) -> None:
     await see(page, "Experiments")
     helps = page.locator(".study", has_text="Skill weekly-report")
     await expect(helps.locator("h3 .mark")).to_have_text("helps")
-    await expect(helps.locator("svg title")).to_contain_text("95 % interval +35 to +90")
+    await expect(helps.locator("svg title")).to_contain_text("95% interval +35 to +90")
     await page.get_by_role("link", name=shelf.EXPERIMENT).click()
     await expect(page.locator("tbody tr")).to_have_count(14)
 
@@ -80,7 +80,7 @@ async def compared(page: Page) -> None:
     await see(page, "Memory backends")
     await page.get_by_label("Compare null").uncheck()
     await page.get_by_role("button", name="Compare the checked ones").click()
-    await expect(page.locator("tbody tr")).to_contain_text(["sqlite100recommended100 %kept"])
+    await expect(page.locator("tbody tr")).to_contain_text(["sqlite100recommended100%kept"])
 
 
 async def test_entries_that_contradict_each_other_stand_side_by_side_and_one_stays(
@@ -122,4 +122,61 @@ async def test_the_further_views_are_used_by_clicking(home: Path, tmp_path: Path
             await act(tab.page)
         names = [each.name for each in (await visit.state.hone.part(TemplatesPart).store.all())[0]]
         assert names == [shelf.TEMPLATE]
+        assert tab.trouble.said == []
+
+
+async def test_a_link_lets_another_browser_in_once_and_the_first_one_signs_it_out(
+    home: Path, tmp_path: Path
+) -> None:
+    async with (
+        running(home, tmp_path, tale.script) as visit,
+        chromium() as browser,
+        opened(browser, visit) as tab,
+    ):
+        await see(tab.page, "Access")
+        await tab.page.get_by_role("button", name="Link for another browser").click()
+        link = await tab.page.locator(".panel code").inner_text()
+        other, late = [await (await browser.new_context()).new_page() for _ in range(2)]
+        await other.goto(link)
+        await expect(other.get_by_role("heading", level=1)).to_have_text("What shall we do?")
+        await late.goto(link)
+        await expect(late.get_by_role("alert")).to_contain_text("This link has been used already")
+        await tab.page.reload()
+        await expect(tab.page.locator(".rows li")).to_have_count(2)
+        await expect(tab.page.locator(".rows li", has_text="this browser")).to_have_count(1)
+        await tab.page.get_by_role("button", name="Sign out Chrome").click()
+        await expect(tab.page.locator(".rows li")).to_have_count(1)
+        await other.reload()
+        await expect(other.get_by_role("heading", name="Sign in to Hone")).to_be_visible()
+        await tab.page.get_by_role("button", name="Sign out here").click()
+        await expect(tab.page.get_by_role("heading", name="Sign in to Hone")).to_be_visible()
+
+
+async def test_conversations_are_found_by_day_by_folder_and_by_what_was_said(
+    home: Path, tmp_path: Path
+) -> None:
+    async with (
+        running(home, tmp_path, tale.script) as visit,
+        chromium() as browser,
+        opened(browser, visit) as tab,
+    ):
+        for folder, words in (("shop", "Order more nails."), ("garden", "Water the roses.")):
+            (tmp_path / folder).mkdir()
+            session = await visit.state.hone.session(folder=tmp_path / folder)
+            await session.send(words)
+        await tab.page.reload()
+        talks = tab.page.locator("#talks")
+        rows = talks.locator("a[data-session]")
+        await expect(talks.get_by_role("heading", name="Today")).to_be_visible()
+        await expect(rows).to_have_text(["Water the roses.", "Order more nails."])
+        await talks.get_by_label("Folder").select_option(label="shop")
+        await expect(rows).to_have_text(["Order more nails."])
+        await talks.get_by_label("Folder").select_option(label="All folders")
+        await talks.get_by_label("Search conversations").fill("roses")
+        await expect(rows).to_have_text(["Water the roses."])
+        await talks.get_by_label("Search conversations").fill("gladly")
+        await expect(talks.get_by_role("heading", name="Said in")).to_be_visible()
+        await tab.page.locator("h1").click()
+        await tab.page.keyboard.press("?")
+        await expect(tab.page.get_by_role("dialog").get_by_text("A new conversation")).to_be_visible()
         assert tab.trouble.said == []

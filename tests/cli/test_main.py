@@ -2,7 +2,9 @@
 
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence, Set
+from inspect import cleandoc
+from itertools import pairwise
 
 import click
 import pytest
@@ -10,6 +12,9 @@ import pytest
 from hone import registry
 from hone.cli.main import cli, perform
 from hone.core.loading import import_object
+
+WIDEST, MARGIN = 100, 2
+"""How wide a help gets, and what click leaves free at the right."""
 
 
 def commands(
@@ -36,6 +41,29 @@ def test_a_command_and_each_of_its_options_have_a_help_text(
     assert [each.name for each in options if not each.help] == []
 
 
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_the_help_of_every_command_fits_the_screen_and_breaks_no_command(width: int) -> None:
+    every = list(commands(cli))
+    known = {("hone", *path) for path, _ in every}
+    for path, command in every:
+        context = click.Context(command, info_name=" ".join(("hone", *path)))
+        context.terminal_width = min(width, WIDEST) - MARGIN
+        lines = [line.rstrip() for line in context.get_help().splitlines()]
+        assert [line for line in lines if len(line) > width] == []
+        assert not any(each.startswith("hone ") for each in cleandoc(command.help or "").split("\n\n"))
+        assert [line for line in lines if line.endswith("...") and not line.startswith("Usage:")] == []
+        for line, following in pairwise(lines):
+            assert not (line.endswith("-") and line[-2:-1].isalpha()), line
+            assert not is_broken(line.split(), following.split(), known), (line, following)
+
+
+def is_broken(line: Sequence[str], following: Sequence[str], known: Set[tuple[str, ...]]) -> bool:
+    """Tell whether a command begins at the end of a line and ends on the next one."""
+    begins = [tuple(line[at:]) for at, word in enumerate(line) if word in ("hone", "`hone")]
+    after = [word.strip("`.,;:)") for word in following[:1]]
+    return any(("hone", *begin[1:], *after) in known for begin in begins if after)
+
+
 @pytest.mark.parametrize(("name", "entry"), registry.list_commands().items())
 def test_the_table_says_of_a_command_what_the_command_says_of_itself(
     name: str, entry: tuple[str, str]
@@ -59,7 +87,7 @@ def test_the_help_reads_the_table_and_loads_no_command() -> None:
     out = subprocess.run([sys.executable, "-c", asked + told], check=True, capture_output=True, text=True)
     loaded = set(out.stdout.splitlines()[-1].split())
     assert loaded <= {
-        *("hone.cli", "hone.cli.main", "hone.cli.options", "hone.registry"),
+        *("hone.cli", "hone.cli.help_formatter", "hone.cli.main", "hone.cli.options", "hone.registry"),
         *("hone.core", "hone.core.errors", "hone.core.loading", "hone.core.regex", "hone.core.visible"),
     }
 

@@ -1,10 +1,12 @@
 """Everything that can be typed in the chat, in one sitting, on a small and on a large screen."""
 
+import asyncio
 import json
 import re
 from base64 import b64encode
 from collections.abc import Iterator
 from functools import partial
+from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -281,6 +283,32 @@ async def write(at: Sitting) -> None:
     await at.user.sees("A scripted model heard: what was that?")
 
 
+async def type_ahead(at: Sitting) -> None:
+    """A line entered during an answer is the next message; what is not entered waits in the prompt."""
+    pieces, finish = count(), asyncio.Event()
+
+    async def hold_back(_: float) -> None:
+        if next(pieces) > 2:
+            await finish.wait()
+
+    at.stage.pace, at.stage.sleep = 1.0, hold_back
+    await at.user.enter("speak slowly")
+    await at.user.sees("A scripted")
+    at.user.type("typed ahead\r")
+    await at.user.sees("↳ typed ahead")
+    at.user.type("\x1b[200~pasted\rin two lines\x1b[201~")
+    await at.look("type-ahead", "↳ typed ahead", "> pasted\n  in two lines▏")
+    at.stage.pace = 0.0
+    finish.set()
+    await at.user.sees("speak slowly", "\n\n> typed ahead", "A scripted model heard: typed ahead")
+    await at.look("what was not entered", "> pasted\n  in two lines", "· auto mode")
+    at.user.type(ENTER)
+    await at.user.sees("A scripted model heard: pasted")
+    await at.user.prompt()
+    said = [each["content"] for each in at.asked if each["role"] == "user"][-3:]
+    assert said == ["speak slowly", "typed ahead", "pasted\nin two lines"]
+
+
 async def leave(at: Sitting) -> None:
     await at.user.enter("/model")
     await at.user.sees("? Which model?", "> openai/scripted", "anthropic/")
@@ -339,7 +367,18 @@ async def test_every_command_and_key_does_what_the_help_says(
             at = Sitting(user, folder, stage)
             await user.prompt()
             at.screens.append(("start", "\n".join(user.rows[: user.row])))
-            for part in (read_things, attach, change, know, approve, steer, go_back, write, leave):
+            for part in (
+                read_things,
+                attach,
+                change,
+                know,
+                approve,
+                steer,
+                go_back,
+                write,
+                type_ahead,
+                leave,
+            ):
                 await part(at)
         assert stage.invalid == []
     assert all(len(row) <= columns for row in user.rows)

@@ -72,7 +72,12 @@ async def running(
     async with FakeProvider(script, latency=latency) as stage:
         known = msgspec.structs.replace(settings, providers={"stage": ProviderSettings(f"{stage.url}/v1")})
         async with Hone(
-            home=home, model="stage/scripted", folder=folder, settings=known, ask=questions.ask
+            home=home,
+            model="stage/scripted",
+            folder=folder,
+            settings=known,
+            ask=questions.ask,
+            learning="queue",  # as hone serve does: the server itself attends to the queue
         ) as hone:
             key = stored(home)
             issued = ApiKeys(home, time)

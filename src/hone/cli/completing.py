@@ -31,13 +31,20 @@ SHOWN = 60
 """Characters that stand beside a name."""
 Found = Mapping[str, str]
 EPILOG = """\b
-Install it:
-  hone completion bash > ~/.local/share/bash-completion/completions/hone
-  hone completion zsh > "${fpath[1]}/_hone"
-  hone completion fish > ~/.config/fish/completions/hone.fish
+Install it in bash:
+  cd ~/.local/share/bash-completion/completions
+  hone completion bash > hone
 
 \b
-Start a new shell afterwards.
+Install it in zsh:
+  hone completion zsh > "${fpath[1]}/_hone"
+
+\b
+Install it in fish:
+  cd ~/.config/fish/completions
+  hone completion fish > hone.fish
+
+Create the folder if there is none. Start a new shell afterwards.
 """
 
 

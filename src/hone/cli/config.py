@@ -20,6 +20,7 @@ from hone.cli.config_keys import (
     split_key,
 )
 from hone.cli.context import find_editor, open_editor
+from hone.cli.help_formatter import CommandGroup
 from hone.cli.options import USAGE, Options, complain, complete
 from hone.cli.output import create, echo, echo_prose
 from hone.cli.settings_file import Changes, find_written, load_changed, write_settings
@@ -171,7 +172,11 @@ VARIABLES = (
 """Which key of the file each variable wins over."""
 
 
-@click.group(invoke_without_command=True, short_help="Show and change settings, and say which model is used.")
+@click.group(
+    cls=CommandGroup,
+    invoke_without_command=True,
+    short_help="Show and change settings, and say which model is used.",
+)
 @click.pass_context
 def config(ctx: click.Context) -> int:
     """Show the settings, where each comes from, and which model is used.

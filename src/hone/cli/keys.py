@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from hone.cli.help_formatter import CommandGroup
 from hone.cli.options import Options, at_terminal, read_piped
 from hone.cli.output import echo_json, lay_out, moment, screen_width
 from hone.core.clock import SystemClock
@@ -19,7 +20,9 @@ from hone.stores.keys import FILE, ProviderKey, ProviderKeys, find_keyring
 _VARIABLE = regex(r"(?=.{3,64}\Z)[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
 
 
-@click.group(short_help="Store, list and remove the keys of model providers and MCP servers.")
+@click.group(
+    cls=CommandGroup, short_help="Store, list and remove the keys of model providers and MCP servers."
+)
 def keys() -> None:
     """Store, list and remove the keys of model providers and MCP servers.
 

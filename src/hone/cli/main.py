@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hone import __version__
+from hone.cli.help_formatter import HelpFormatter
 from hone.cli.options import (
     FAILED,
     INTERRUPTED,
@@ -45,8 +46,12 @@ EXAMPLES = (
     ("hone config", "show which model is used, and why"),
     ("hone demo", "watch Hone work, without a key"),
 )
+NARROW = 72
+"""On a screen that is not wider, what a long example means stands below it."""
 UNKNOWN = "hone.cli.unknown:check_task"
 """Loaded for a word that is no command."""
+
+click.Context.formatter_class = HelpFormatter  # each command makes a context
 
 
 class LazyGroup(click.Group):
@@ -88,7 +93,7 @@ class LazyGroup(click.Group):
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Examples"):
-            formatter.write_dl(EXAMPLES, col_max=36)
+            formatter.write_dl(EXAMPLES, col_max=36 if formatter.width > NARROW else 16)
 
 
 @click.group(

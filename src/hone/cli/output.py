@@ -4,8 +4,8 @@ import json
 import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
+from itertools import pairwise
 from pathlib import Path
-from textwrap import wrap
 from unicodedata import combining, east_asian_width
 
 import click
@@ -19,6 +19,14 @@ from hone.files.atomic import create_file
 HARD_SPACE = "\xa0"
 """Where no line is broken."""
 _COMMAND = regex(r"(?<=: )(?:hone|/[a-z]+)(?: \S*[^\s.,;])+$")
+_WORDS = regex(r"([ \t-\r]*)([^ \t-\r]+)")
+_JOINER = "\u200d"
+_OPENING = "（「『【《〈［｛"
+_CLOSING = (
+    "、。，．！？：；）」』】》〉］｝…ー々"
+    + "".join(map(chr, range(0xFE00, 0xFE10)))  # how the letter before it looks
+    + "".join(map(chr, range(0x1F3FB, 0x1F400)))  # the skin of the person before it
+)
 LONGEST = 10_000
 """Characters of a cell that goes into a pipe."""
 LEAST = 20
@@ -82,7 +90,7 @@ def _stack(
     names, cells = titles[len(sizes) : -1], row[len(sizes) : -1]
     named = " · ".join(f"{name.strip()} {cell}" for name, cell in zip(names, cells, strict=True) if cell)
     lines = [cut(_set(titles, row, sizes, right), width)]
-    lines += wrap(named, width, initial_indent="  ", subsequent_indent="  ")
+    lines += wrap_cells(named, width, "  ", "  ")
     return [*lines, f"  {cut(one_line(row[-1], width), width - 2)}"] if row[-1] else lines
 
 
@@ -90,7 +98,11 @@ def measure(text: str) -> int:
     """Return how many columns of a screen a text takes. Letters of East Asia and most emoji take two."""
     if text.isascii():
         return len(text)
-    return sum(0 if combining(each) else 1 + (east_asian_width(each) in "WF") for each in text)
+    return sum(0 if combining(each) else 1 + _is_wide(each) for each in text)
+
+
+def _is_wide(letter: str) -> bool:
+    return east_asian_width(letter) in "WF"
 
 
 def pad(text: str, width: int, *, right: bool = False) -> str:
@@ -119,10 +131,50 @@ def number_of(number: int, noun: str, plural: str = "") -> str:
     return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
 
 
+def wrap_cells(
+    text: str, width: int, indent: str = "", more: str = "", *, whole_words: bool = False
+) -> list[str]:
+    """Break a text into lines of at most so many columns: between words, and in East Asian text between
+    letters. A word that is longer than a line is broken, too, unless `whole_words`: then it stands alone on a
+    line that is too long, so that it can be copied. `indent` begins the first line, `more` the others."""
+    lines: list[str] = []
+    start, line = indent, ""
+    for space, piece in _find_pieces(text):
+        left = f"{line}{space}{piece}" if line else piece
+        breaks = not whole_words and measure(piece) > width - len(more)
+        if line and not breaks and measure(start + left) > width:
+            lines.append(start + line)
+            start, left = more, piece
+        while breaks and measure(start + left) > width:
+            at = _fit(left, max(1, count_fitting(left, width - len(start))))
+            lines.append(start + left[:at].rstrip())
+            start, left = more, left[at:].lstrip()
+        line = left
+    return [*lines, start + line] if line else lines
+
+
+def _find_pieces(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the parts of a text between which a line may be broken, each with the space before it."""
+    for space, word in _WORDS.findall(text):
+        cuts = [at for at, (one, other) in enumerate(pairwise(word), 1) if _may_break(one, other)]
+        for begin, end in pairwise((0, *cuts, len(word))):
+            yield " " * len(space) if not begin else "", word[begin:end]
+
+
+def _may_break(before: str, after: str) -> bool:
+    """Tell whether a line may end between two letters: beside a wide one, but not before what belongs to it
+    and not after what opens a quotation."""
+    if after.isascii() and before.isascii():
+        return False
+    if before in _OPENING or after in _CLOSING or _JOINER in (before, after) or combining(after):
+        return False
+    return _is_wide(before) or _is_wide(after)
+
+
 def wrap_words(words: str) -> list[str]:
     """Break prose into lines as wide as the terminal. A command at the end stays in one piece."""
     width = columns()
-    lines = wrap(_join_command(words, width), width, break_long_words=False, break_on_hyphens=False)
+    lines = wrap_cells(_join_command(words, width), width, whole_words=True)
     return [line.replace(HARD_SPACE, " ") for line in lines]
 
 
@@ -136,7 +188,7 @@ def wrap_rows(rows: Iterable[str], width: int | None) -> Iterator[str]:
         margin = " " * min(len(line) - len(line.lstrip()), width // 2)
         more = f"{margin}  "
         words = _join_command(line.strip(), width - len(more))
-        lines = wrap(words, width, initial_indent=margin, subsequent_indent=more, break_on_hyphens=False)
+        lines = wrap_cells(words, width, margin, more)
         yield from (each.replace(HARD_SPACE, " ") for each in lines)
 
 

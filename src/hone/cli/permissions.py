@@ -7,6 +7,7 @@ import click
 
 from hone.app import Hone
 from hone.cli.context import in_home
+from hone.cli.help_formatter import CommandGroup
 from hone.cli.options import MODES
 from hone.cli.output import lay_out, screen_width, to_json, wrap_rows
 from hone.core.errors import Refused
@@ -21,12 +22,12 @@ from hone.runtime.permissions.rules import FAMILIES, Rule, parse_rule
 
 EPILOG = """\b
 Rules:
-  write_file: docs/**        files below docs; also for patch
-  read_file: ~/.netrc        this file; also for search_files
-  terminal: git status       this command
-  terminal: npm run *        this command with any further words
-  web_fetch: *.python.org    these hosts, for pages and for commands
-  network: npm ci            this command, with the network
+  write_file: docs/**      files below docs, for patch too
+  read_file: ~/.netrc      this file, in searches too
+  terminal: git status     this command
+  terminal: npm run *      this command with more words
+  web_fetch: *.python.org  these hosts, in commands too
+  network: npm ci          this command, with the network
 
 A deny rule beats every allow rule, in every mode. A wildcard never allows places that
 run by themselves or hold secrets, such as .git/hooks or .env: name those. Each part of
@@ -35,11 +36,14 @@ what it allows counts after `hone trust` has shown it to you.
 
 \b
 Examples:
-  hone permissions                              list the rules of this folder
+  hone permissions
   hone permissions allow "terminal: make test"
   hone permissions deny "write_file: migrations/**"
-  hone permissions allow "web_fetch: docs.python.org" --everywhere
-  hone permissions test terminal "git push -f"  say what would happen, and why
+  hone permissions allow "web_fetch: *.org" --everywhere
+
+\b
+What would happen, and why:
+  hone permissions test terminal "git push -f"
 """
 _EVERYWHERE = click.option("--everywhere", is_flag=True, help="In every folder, not only in this one.")
 _ACTIONS = {
@@ -51,7 +55,7 @@ _ACTIONS = {
 }
 
 
-@click.group(invoke_without_command=True, epilog=EPILOG)
+@click.group(cls=CommandGroup, invoke_without_command=True, epilog=EPILOG)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
 def permissions(ctx: click.Context, as_json: bool) -> None:

@@ -4,16 +4,16 @@ import asyncio
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
-from textwrap import wrap
 
 import click
 
 from hone.app import Hone
 from hone.cli.changes import NOTHING, learned_lines, line
 from hone.cli.context import Interrupts, in_home, ledger_of, with_home, writable_keeper
+from hone.cli.help_formatter import CommandGroup
 from hone.cli.listing import entry, folded
 from hone.cli.options import FAILED, INTERRUPTED, complain, limit_option
-from hone.cli.output import echo_json, lay_out_rows, moment, screen_width, to_json
+from hone.cli.output import echo_json, lay_out_rows, moment, screen_width, to_json, wrap_cells
 from hone.cli.render import Paint, account, paint_for, price
 from hone.cli.terminal.screen import working
 from hone.core.errors import Missing
@@ -32,7 +32,9 @@ TITLES = ("id", "when", "session", "about", "state", "tokens", "cached", "cost",
 RIGHT = frozenset({"id", "tokens", "cached", "cost"})
 
 
-@click.group(invoke_without_command=True, short_help="List the reviews: done, running and queued.")
+@click.group(
+    cls=CommandGroup, invoke_without_command=True, short_help="List the reviews: done, running and queued."
+)
 @limit_option("How many, newest first.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
 @click.pass_context
@@ -186,7 +188,7 @@ def table(found: Sequence[Report], width: int | None = None) -> str:
 
 def _below(words: str, indent: int, width: int | None) -> list[str]:
     said = one_line(words, 500)
-    rows = [said] if width is None else wrap(said, width - indent, break_on_hyphens=False)
+    rows = [said] if width is None else wrap_cells(said, width - indent)
     return [" " * indent + row for row in rows]
 
 

@@ -64,18 +64,19 @@ Examples:
   hone run "which files are never imported?"
   git diff | hone run "review this"
   hone run - < task.md
-  hone run --image plan.png "what is wrong with this drawing?"
+  hone run --image plan.png "what is missing here?"
   hone run --output json "count the tests" | jq -r .text
-  hone run --output stream-json "fix the tests" | jq -r .type
-  hone run --schema bug.json "what is wrong in parser.py?" | jq .line
-  hone run --max-calls 20 --allow "terminal: make test" "make the tests pass"
+  hone run --output stream-json "fix it" | jq -r .type
+  hone run --schema bug.json "what is wrong?" | jq .line
+  hone run --max-calls 20 "make the tests pass"
+  hone run --allow "terminal: make test" "fix the tests"
 
 \b
 Exit codes:
   0    answered
-  1    failed: the provider, the store, or no such conversation
+  1    failed: provider, store, or unknown conversation
   2    wrong usage, wrong settings, or no model
-  3    the model calls were used up, or the model kept repeating itself
+  3    out of model calls, or the model repeats itself
   130  interrupted
 """
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from hone.cli.help_formatter import CommandGroup
 from hone.cli.modes import WARNING
 from hone.cli.options import Options
 from hone.cli.serve_keys import keys
@@ -27,6 +28,7 @@ Other programs talk to it as to OpenAI. Give each a key:
 
 
 @click.group(
+    cls=CommandGroup,
     invoke_without_command=True,
     short_help="Serve the page, and an endpoint for other programs.",
     epilog=EPILOG,

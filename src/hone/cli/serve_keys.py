@@ -2,6 +2,7 @@
 
 import click
 
+from hone.cli.help_formatter import CommandGroup
 from hone.cli.options import Options
 from hone.cli.output import echo_json, lay_out, moment, screen_width
 from hone.core.clock import SystemClock
@@ -15,7 +16,7 @@ MEANING = {
 }
 
 
-@click.group(short_help="Make, list and remove API keys.")
+@click.group(cls=CommandGroup, short_help="Make, list and remove API keys.")
 def keys() -> None:
     """Make, list and remove API keys, for programs and for people.
 

@@ -2,6 +2,7 @@
 
 import click
 
+from hone.cli.help_formatter import CommandGroup
 from hone.cli.options import Options
 from hone.cli.output import echo_json, lay_out, moment, screen_width
 from hone.core.clock import SystemClock
@@ -30,7 +31,11 @@ def link(options: Options, url: str | None) -> None:
         click.echo("No server is running. Start it first: hone serve", err=True)
 
 
-@click.group(invoke_without_command=True, short_help="List the browsers that are signed in; sign them out.")
+@click.group(
+    cls=CommandGroup,
+    invoke_without_command=True,
+    short_help="List the browsers that are signed in; sign them out.",
+)
 @click.pass_context
 def logins(ctx: click.Context) -> None:
     """List the browsers that are signed in, and sign them out."""

@@ -12,6 +12,7 @@ from hone.app import Hone
 from hone.cli import changes
 from hone.cli.context import in_home, with_home, writable_keeper
 from hone.cli.forget import counted, resting, withdrawn
+from hone.cli.help_formatter import CommandGroup
 from hone.cli.listing import as_json as printed
 from hone.cli.listing import lines, table, transcript
 from hone.cli.options import (
@@ -46,7 +47,7 @@ LESSONS = click.option(
 )
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def sessions() -> None:
     """List, read, continue, copy and delete conversations.
 

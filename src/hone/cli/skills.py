@@ -10,6 +10,7 @@ from hone.app import Hone
 from hone.cli import changes, skill_text
 from hone.cli.context import in_home, ledger_of, open_editor, with_home
 from hone.cli.editing import MUST_WAIT, edit_document
+from hone.cli.help_formatter import CommandGroup
 from hone.cli.inspecting import Inspected, inspect, inspect_all, states
 from hone.cli.installing import fetched, installed
 from hone.cli.options import FAILED, Options, at_terminal, complete, read_piped
@@ -43,7 +44,7 @@ Say it here and in the description above: by the description it is found again.
 DESCRIPTION = "What this does, and when to use it."
 
 
-class SkillsGroup(click.Group):
+class SkillsGroup(CommandGroup):
     """Has its own commands, and those that features add; these are loaded when they are called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:

@@ -12,6 +12,7 @@ import click
 from hone.app import Hone
 from hone.cli.context import in_home, tell, with_home, writable_keeper
 from hone.cli.detach import has_work
+from hone.cli.help_formatter import CommandGroup
 from hone.cli.options import FAILED
 from hone.cli.output import echo_json
 from hone.cli.reviews import attempt, outcome
@@ -35,7 +36,9 @@ Work = Callable[[Job], Awaitable[bool]]
 Tend = Callable[[], Awaitable[None]]
 
 
-@click.group(invoke_without_command=True, short_help="Run the queued reviews, and wait for more.")
+@click.group(
+    cls=CommandGroup, invoke_without_command=True, short_help="Run the queued reviews, and wait for more."
+)
 @click.option("--once", is_flag=True, help="End when there is nothing left to do.")
 @click.option("--behind", is_flag=True, hidden=True, help="Started by a command: end as soon as possible.")
 @click.pass_context

@@ -1,9 +1,8 @@
 """`/help`: list the commands by subject, and the keys."""
 
 from collections.abc import Iterator, Mapping
-from textwrap import wrap
 
-from hone.cli.output import columns
+from hone.cli.output import columns, wrap_cells
 from hone.cli.slash import COMMANDS, ChatState, Command
 
 SUBJECTS: Mapping[str, tuple[str, ...]] = {
@@ -55,7 +54,7 @@ def lay_out_help(commands: Mapping[str, Command], width: int) -> Iterator[str]:
 
 def _row(name: str, text: str, width: int) -> Iterator[str]:
     """Yield a name with what it means beside it, or below it where it is too long."""
-    first, *further = wrap(text, max(20, width - WIDEST - 1)) or [""]
+    first, *further = wrap_cells(text, max(20, width - WIDEST - 1)) or [""]
     if len(name) + 4 > WIDEST:
         yield f"  {name}"
         name = ""

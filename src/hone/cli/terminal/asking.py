@@ -5,9 +5,9 @@ import shutil
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from textwrap import wrap
 from typing import TypeVar
 
+from hone.cli.output import wrap_cells
 from hone.cli.render import Paint
 from hone.cli.terminal.keyboard import forget_typed, line, pressed, unechoed
 from hone.cli.trust import IN_SHORT, ShownFile
@@ -65,7 +65,7 @@ def shown(question: Question, paint: Paint) -> Iterator[str]:
     """Yield the question, to the letter what it is about, and the keys."""
     detail = visible(question.detail).split("\n")
     width = max(20, shutil.get_terminal_size().columns - 2)
-    for number, each in enumerate(wrap(visible(question.text), width) or [""]):
+    for number, each in enumerate(wrap_cells(visible(question.text), width) or [""]):
         yield f"{' ' if number else paint.bold('?')} {paint.bold(each)}"
     yield from _detail(detail, width - 2, paint)
     if len(detail) > shutil.get_terminal_size().lines - 9:
@@ -156,8 +156,8 @@ def trust_shown(
     yield f"    {one_line(str(folder), 500)}"
     wait = "This lesson comes" if len(lessons) == 1 else f"These {len(lessons)} lessons come"
     yield f"    {wait} from what Hone read here, and {'waits' if len(lessons) == 1 else 'wait'} for it:"
-    yield from (f"    {row}" for lesson in lessons for row in wrap(f"• {visible(lesson)}", width))
-    yield from (paint.dim(f"    {line}") for line in wrap(" ".join(IN_SHORT.split()), width))
+    yield from (f"    {row}" for lesson in lessons for row in wrap_cells(f"• {visible(lesson)}", width))
+    yield from (paint.dim(f"    {line}") for line in wrap_cells(IN_SHORT, width))
     yield from (f"    With a yes, its {file.name} (above) {file.effect}." for file in files)
     yield paint.dim("  [y] trust this folder, and use the lessons")
     yield paint.dim("  [n] no, and do not ask again (default)")

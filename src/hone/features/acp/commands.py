@@ -20,9 +20,12 @@ PLATFORM = "acp"
 """What changes that are made here say of where they were made."""
 EPILOG = """\b
 Zed, in settings.json:
-  "agent_servers": { "Hone": { "type": "custom", "command": "hone", "args": ["acp"] } }
+  "agent_servers": {
+    "Hone": {
+      "type": "custom", "command": "hone", "args": ["acp"]
+    }
+  }
 
-\b
 Other editors and clients take the same command. See docs/acp.md.
 """
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from hone.app import Hone
+from hone.cli.help_formatter import CommandGroup
 from hone.cli.options import FAILED, Options
 from hone.cli.output import echo_prose
 from hone.core.errors import Missing
@@ -14,7 +15,9 @@ from hone.features.agents.part import AgentsPart
 
 
 @click.group(
-    invoke_without_command=True, short_help="List, show and check the named helpers that tasks can go to."
+    cls=CommandGroup,
+    invoke_without_command=True,
+    short_help="List, show and check the named helpers that tasks can go to.",
 )
 @click.pass_context
 def agents(ctx: click.Context) -> None:

@@ -9,6 +9,7 @@ import click
 
 from hone.app import Hone
 from hone.cli.context import with_home
+from hone.cli.help_formatter import CommandGroup
 from hone.cli.options import Options
 from hone.cli.output import echo, echo_json, moment
 from hone.core.backend import Backend, Deleted, MemoryItem
@@ -25,7 +26,7 @@ from hone.features.backends.part import MemoryPart
 from hone.knowledge.keeper import OWNER
 
 
-@click.group(short_help="Show, read and measure backends that store memories by key.")
+@click.group(cls=CommandGroup, short_help="Show, read and measure backends that store memories by key.")
 def backends() -> None:
     """Manage memory by key across conversations: off, in a file, in PostgreSQL or with Honcho.
 

@@ -29,10 +29,11 @@ LATEST = 200
 NONE_HERE = "No session has changed files in this folder. Name one: hone rewind SESSION"
 EPILOG = """\b
 Examples:
-  hone rewind                              list the turns of the last session here, and ask
-  hone rewind --to 3                       restore the files as they were before turn 3
-  hone rewind --to 3 --with-conversation   and begin a new session with what was said before it
-  hone rewind --redo                       undo the last rewind
+  hone rewind          list the turns here, and ask
+  hone rewind --to 3   restore the files of before turn 3
+  hone rewind --to 3 --with-conversation
+                       and begin a new session from there
+  hone rewind --redo   undo the last rewind
 """
 
 

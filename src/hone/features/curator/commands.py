@@ -9,6 +9,7 @@ from hone.app import Hone
 from hone.cli import skills
 from hone.cli.changes import diff, indented
 from hone.cli.context import with_home, writable_keeper
+from hone.cli.help_formatter import CommandGroup
 from hone.cli.options import FAILED, Options
 from hone.cli.output import echo, moment
 from hone.cli.render import Paint, paint_for
@@ -27,7 +28,7 @@ SHOWN = 20
 NONE = "There has been no round yet."
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def curator() -> None:
     """Control how learned skills are merged and archived.
 

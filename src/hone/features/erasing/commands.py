@@ -7,6 +7,7 @@ import click
 
 from hone.app import Hone
 from hone.cli.context import ledger_of, with_home
+from hone.cli.help_formatter import CommandGroup
 from hone.cli.options import FAILED, Options, confirm
 from hone.cli.output import lay_out, number_of, screen_width
 from hone.core.erasure import Erasure
@@ -40,7 +41,7 @@ def _options(command: Command) -> Command:
     return click.option("--dry-run", is_flag=True, help="Only show what holds it.")(command)
 
 
-@click.group(short_help="Erase a conversation, a lesson, a memory or words for good.")
+@click.group(cls=CommandGroup, short_help="Erase a conversation, a lesson, a memory or words for good.")
 def erase() -> None:
     """Erase something for good, wherever Hone stores it, and prove it.
 

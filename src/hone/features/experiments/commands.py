@@ -11,6 +11,7 @@ import click
 
 from hone.app import Hone
 from hone.cli.context import with_home
+from hone.cli.help_formatter import CommandGroup
 from hone.cli.options import Options, at_terminal
 from hone.cli.output import echo, echo_json
 from hone.core.clock import SystemClock
@@ -29,14 +30,14 @@ from hone.features.experiments.values import PAIRS, Check, LessonKind, Study, Ta
 EMPTY = "There are no experiments yet. Record a task: hone experiment new --from SESSION"
 EPILOG = """\b
 Examples:
-  hone experiment new --from 3f2a --name notes --expect-file NOTES.md:1.4.0
+  hone experiment new --from 3f2a --expect-text 1.4
   hone experiment run notes --skill release-notes
   hone experiment report notes --plot notes.svg
-  hone experiment demo                   see one, without a key
+  hone experiment demo   see one, without a key
 """
 
 
-@click.group(epilog=EPILOG, short_help="Measure whether a lesson helps.")
+@click.group(cls=CommandGroup, epilog=EPILOG, short_help="Measure whether a lesson helps.")
 def experiment() -> None:
     """Measure whether a skill, an entry of the journal or a template helps.
 

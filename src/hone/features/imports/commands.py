@@ -25,7 +25,7 @@ REASONS = 10
 
 
 @click.command("import", short_help="Import your conversations with another agent.")
-@click.argument("source", type=click.Choice(NAMES))
+@click.argument("source", metavar="AGENT", type=click.Choice(NAMES))
 @click.argument("path", type=click.Path(path_type=Path), required=False)
 @click.option(
     "--knowledge", is_flag=True, help="Not conversations, but what the agent was taught: see hone pending."
@@ -46,6 +46,8 @@ def import_(
     yes: bool,
 ) -> int:
     """Import your conversations with another agent from PATH, a file or a folder such as ~/.claude.
+
+    AGENT is claude-code, codex, hermes, openai or opencode.
 
     Hone shows first what there is. It does not store a conversation twice; one that has continued gets its
     new messages. A home of hermes also has memory and skills: they wait until you approve them.

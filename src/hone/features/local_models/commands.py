@@ -7,6 +7,7 @@ import click
 
 from hone.app import Hone
 from hone.cli.context import with_home
+from hone.cli.help_formatter import CommandGroup
 from hone.cli.model_facts import show
 from hone.cli.models import describe_offers, find_current, look, to_values
 from hone.cli.options import FAILED, Options, confirm
@@ -20,7 +21,11 @@ from hone.runtime.offers import ModelOffer
 from hone.settings import home_folder
 
 
-@click.group(invoke_without_command=True, short_help="List the models that can be used; add small ones.")
+@click.group(
+    cls=CommandGroup,
+    invoke_without_command=True,
+    short_help="List the models that can be used; add small ones.",
+)
 @click.pass_context
 def models(ctx: click.Context) -> None:
     """List the models that can be used now: by keys that are set or stored, and servers that answer.

@@ -8,6 +8,7 @@ import click
 
 from hone.app import Hone
 from hone.cli.context import tell
+from hone.cli.help_formatter import CommandGroup
 from hone.cli.options import FAILED, Options, at_terminal, confirm
 from hone.core.visible import path_to_text, visible
 from hone.features.mcp.client.commands import COMMANDS
@@ -26,7 +27,9 @@ YES = click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 
 
 @click.group(
-    invoke_without_command=True, short_help="Serve other agents over MCP, and use the tools of MCP servers."
+    cls=CommandGroup,
+    invoke_without_command=True,
+    short_help="Serve other agents over MCP, and use the tools of MCP servers.",
 )
 @click.option(
     "--client",

@@ -7,6 +7,7 @@ import click
 
 from hone.app import Hone
 from hone.cli.context import with_home
+from hone.cli.help_formatter import CommandGroup
 from hone.cli.listing import folded
 from hone.cli.options import Options
 from hone.cli.output import echo, echo_json, lay_out, number_of, screen_width
@@ -25,13 +26,15 @@ TITLES = ("name", "type", "examples", "uses", "about")
 WORK = click.Choice(["code", "file", "research", "mixed"])
 EPILOG = """\b
 Examples:
-  hone templates create 3f2a --name release-notes --tags release,git
-  hone --template release-notes          a new conversation that begins with them
-  hone run --template auto "…"           the one that fits the task best
+  hone templates create 3f2a --name notes --tags git
+  hone --template notes          begin a chat with it
+  hone run --template auto "…"   with the best one
 """
 
 
-@click.group(epilog=EPILOG, short_help="Keep calls that worked as examples for new sessions.")
+@click.group(
+    cls=CommandGroup, epilog=EPILOG, short_help="Keep calls that worked as examples for new sessions."
+)
 def templates() -> None:
     """Keep calls that worked in one session as examples for the beginning of others.
 

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from hone.app import Hone
 from hone.cli.context import in_home, with_home, writable_keeper
+from hone.cli.help_formatter import CommandGroup
 from hone.cli.options import FAILED, Options, confirm, parse_age
 from hone.cli.output import columns, create, echo, number_of
 from hone.core.errors import HoneError
@@ -29,7 +30,7 @@ FAULTS = 10
 """Lines that did not hold, of which the reason is told."""
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def traces() -> None:
     """Export conversations to a file, import them, draw their tree."""
 

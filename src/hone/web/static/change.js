@@ -41,9 +41,11 @@ function gist(change) {
     row.text.slice(1).replace(/^- /, ""))));
 }
 
+// A review's own session has a parent: the conversation that it looked back over.
 function from(change) {
-  const session = change.metadata.session_id;
-  return session ? [" · from ", el("a", { href: way("sessions", session) }, "this conversation")] : null;
+  const session = change.metadata.parent_session_id || change.metadata.session_id;
+  const here = location.hash.includes(encodeURIComponent(session));
+  return session ? [" · from ", el("a", { href: way("sessions", session) }, here ? "this conversation" : "a conversation")] : null;
 }
 
 function marks(change) {

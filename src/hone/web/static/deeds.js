@@ -27,7 +27,7 @@ export function deeds(talk) {
       { slash: "rewind", name: "Rewind", about: "take back files or conversation to before your last message", run: () => rewind(talk, last.number).catch(complain) },
     ] : []),
     { slash: "branch", name: "Branch", about: "a new conversation that shares this one", run: () => branch(talk).catch(complain) },
-    { slash: "copy", name: "Copy the last answer", about: "copy the last answer", run: () => (answer() ? answer().click() : copy("")) },
+    { slash: "copy", name: "Copy the last answer", about: "to the clipboard", run: () => (answer() ? answer().click() : copy("")) },
     { slash: "review", name: "Look back now", about: "let Hone look for lessons now", run: () => review(talk).catch(complain) },
     ...general,
   ];

@@ -12,7 +12,7 @@ const SIGNS = new Intl.NumberFormat("en", { maximumFractionDigits: 2, signDispla
 export async function show(root, here, signal) {
   const task = await get(at("experiments", here.id), {}, signal);
   put(root, el("div", { class: "stack" }, el("div", null, back("experiments", "Experiments"), el("h1", null, task.name)),
-    el("p", { class: "meta" }, "from ", el("a", { href: way("sessions", task.session) }, "this conversation"), " · ", time(task.created)),
+    el("p", { class: "meta" }, "from ", el("a", { href: way("sessions", task.session) }, "a conversation"), " · ", time(task.created)),
     el("pre", { class: "plain", tabindex: "0" }, task.request),
     task.files.length ? el("p", { class: "meta" }, `Files: ${task.files.join(", ")}`) : null, check(task.check)),
   el("h2", null, "Lessons measured with it"),
@@ -32,7 +32,7 @@ function figures(study) {
   const shown = study.differences.filter((each) => each.interval);
   if (!shown.length) return null;
   return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `Figures of ${study.lesson}` }, el("table", null,
-    el("thead", null, el("tr", null, ["figure", "with", "without", "difference", "95 % interval"].map((name) => el("th", { scope: "col" }, name)))),
+    el("thead", null, el("tr", null, ["figure", "with", "without", "difference", "95% interval"].map((name) => el("th", { scope: "col" }, name)))),
     el("tbody", null, shown.map(row))));
 }
 

@@ -9,7 +9,7 @@ const WIDTH = 320;
 const MIDDLE = WIDTH / 2;
 const REACH = MIDDLE - 8;
 const KINDS = { skill: "Skill", entry: "Entry", template: "Template" };
-const VERDICTS = { helps: "mark done", harms: "mark failed" };
+export const VERDICTS = { helps: "mark done", harms: "mark failed" };
 
 export async function show(root, here, signal) {
   const { experiments, broken } = await get("/api/experiments", {}, signal);
@@ -39,7 +39,7 @@ export function success(study) {
   const own = study.differences.find((each) => each.interval);
   if (!own) return null;
   const [low, high] = own.interval;
-  const words = `Success ${share(own.with)} with it, ${share(own.without)} without: ${points(own.difference)} points, 95 % interval ${points(low)} to ${points(high)}.`;
+  const words = `Success ${share(own.with)} with it, ${share(own.without)} without: ${points(own.difference)} points, 95% interval ${points(low)} to ${points(high)}.`;
   const x = (value) => MIDDLE + Math.max(-1, Math.min(1, value)) * REACH;
   return el("div", { class: "interval" }, el("p", { class: "meta" }, words),
     svg("svg", { role: "img", viewBox: `0 0 ${WIDTH} 40`, class: "chart" }, svg("title", null, words),

@@ -67,7 +67,7 @@ export function money(cost) {
 }
 
 export function share(part) {
-  return part === null || part === undefined ? "–" : `${Math.round(part * 100)} %`;
+  return part === null || part === undefined ? "–" : `${Math.round(part * 100)}%`;
 }
 
 export function plural(number, one, many = `${one}s`) {
@@ -104,8 +104,9 @@ export function headline(session) {
 
 /** The words of a lesson: of a journal entry what it says, of a skill what was done. */
 export function lesson(change) {
+  if (change.target.startsWith("skill:") && STEPS[change.deed]) return `Skill ${change.target.slice(6)}: ${STEPS[change.deed]}`;
   const came = change.rows.filter((row) => row.sign === "+").map((row) => row.text.slice(1).replace(/^- /, ""));
-  return change.target.startsWith("skill:") || !came.length ? change.text : came.join(" ");
+  return came.length ? came.join(" ") : change.text;
 }
 
 export function called(session) {

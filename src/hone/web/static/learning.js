@@ -54,8 +54,8 @@ export async function show(root, here, signal) {
 }
 
 function heading(pending) {
-  return [el("h2", null, "Waiting for you"), el("p", { class: "meta hint" }, `${plural(pending.length, "lesson")}, one after the other with keys: `,
-    [["j", "next"], ["k", "before"], ["a", "approve"], ["x", "reject"], ["e", "evidence"]].map(([key, text]) => [el("kbd", null, key), ` ${text}  `]))];
+  return [el("h2", null, "Waiting for you"), el("p", { class: "meta hint" }, `${plural(pending.length, "lesson")}. Keys: `,
+    [["j", "next"], ["k", "previous"], ["a", "approve"], ["x", "reject"], ["e", "evidence"]].map(([key, text]) => [el("kbd", null, key), ` ${text}  `]))];
 }
 
 function list(holder, changes, make) {
@@ -133,7 +133,7 @@ function player(state, draw, fresh, signal) {
     return step();
   }, "quiet");
   signal.addEventListener("abort", () => clearInterval(timer));
-  return el("p", { class: "acts" }, play, told);
+  return el("p", { class: "acts flush" }, play, told);
 }
 
 function focused(section) {

@@ -6,12 +6,12 @@ import { called } from "./format.js";
 import { complain } from "./notices.js";
 import { pick } from "./picker.js";
 
-const PAGES = [["chat", "New conversation"], ["learning", "Learning: what changed, what waits"], ["journal", "Journal: what Hone knows"],
-  ["skills", "Skills: how Hone does things"], ["sessions", "Sessions: all conversations and their branches"],
-  ["reviews", "Reviews: what Hone looks back over"], ["figures", "Usage: tokens and cost"],
-  ["curator", "Curator: unused and overlapping skills"], ["permissions", "Permissions: what Hone may do without asking"],
-  ["templates", "Templates: examples for new conversations"], ["experiments", "Experiments: whether a lesson helps"],
-  ["backends", "Memory backends: copies of what Hone knows"], ["access", "Access: signed-in browsers"]];
+const PAGES = [["chat", "New conversation", ""], ["learning", "Learning", "what changed, what waits"], ["journal", "Journal", "what Hone knows"],
+  ["skills", "Skills", "how Hone does things"], ["sessions", "Sessions", "all conversations and their branches"],
+  ["reviews", "Reviews", "what Hone looks back over"], ["figures", "Usage", "tokens and cost"],
+  ["curator", "Curator", "unused and overlapping skills"], ["permissions", "Permissions", "what Hone may do without asking"],
+  ["templates", "Templates", "examples for new conversations"], ["experiments", "Experiments", "whether a lesson helps"],
+  ["backends", "Memory backends", "copies of what Hone knows"], ["access", "Access", "signed-in browsers"]];
 const KEYS = [["Ctrl K", "Everything that can be done, by name"], ["/", "A command or a skill; elsewhere: search"], ["?", "This list"],
   ["Enter", "Send; during an answer, queue it"], ["Shift Enter", "A new line"], ["Esc", "Stop the answer; close what is open"],
   ["y s a n r", "Answer a question: once, in this conversation, always, no, no with a reason"],
@@ -34,7 +34,7 @@ export function palette() {
   const go = (hash) => () => {
     location.hash = hash;
   };
-  const pages = PAGES.map(([page, name]) => ({ name, run: go(`#/${page}`), keys: page === "chat" ? "Alt N" : "" }));
+  const pages = PAGES.map(([page, name, about]) => ({ name, about, run: go(`#/${page}`), keys: page === "chat" ? "Alt N" : "" }));
   const rest = [{ name: "Keys", about: "all of them", keys: "?", run: help }, { name: "Sign out", about: "this browser", run: () => leave().catch(complain) }];
   return pick("What do you want to do?", [...commands(), ...pages, ...rest], further);
 }

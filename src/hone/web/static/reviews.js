@@ -9,6 +9,7 @@ import { messages } from "./message.js";
 import { back } from "./more.js";
 import { action, complain } from "./notices.js";
 
+const STATES = { cancelled: "canceled" };
 const STEP = 100;
 const MOST = 500;
 const OPEN = new Set(["queued", "at work"]);
@@ -46,9 +47,9 @@ function review(each, again, old) {
   if (whole.open) open(whole, each, again);
   return el("article", { class: "review" },
     el("header", null, el("h3", null, `Review ${each.id}: ${each.topics.join(" and ")}`),
-      el("p", { class: "meta" }, el("span", { class: `mark ${each.state.replace(" ", "-")}` }, each.state), " ",
+      el("p", { class: "meta" }, el("span", { class: `mark ${each.state.replace(" ", "-")}` }, STATES[each.state] || each.state), " ",
         time(each.created), ` · ${each.why} · `, el("a", { href: way("sessions", each.session) }, "its conversation"))),
-    each.error ? el("p", { class: "bad" }, each.error) : null,
+    each.error ? el("p", { class: each.state === "cancelled" ? "meta" : "bad" }, each.error) : null,
     each.calls ? facts(each) : null,
     each.review ? whole : null,
     el("p", { class: "acts" }, acts(each, again)));

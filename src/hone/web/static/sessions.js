@@ -57,7 +57,7 @@ function search(look, chosen, again, query) {
   return el("form", { class: "filters", role: "search", on: { submit: (event) => {
     event.preventDefault();
     start();
-  } } }, field, el("label", null, all, "include branches and reviews"));
+  } } }, field, el("label", null, all, "include reviews and helpers"));
 }
 
 async function hits(query, all, signal) {

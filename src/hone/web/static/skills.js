@@ -51,7 +51,7 @@ function search(chosen, again) {
     el("input", { type: "search", placeholder: "Search skills", "aria-label": "Search skills", on: { input: (event) => {
       chosen.query = event.target.value.trim();
       again();
-    } } }), el("label", null, archived, "archived"));
+    } } }), el("label", null, archived, "show archived"));
 }
 
 /** A skill as a line of a list. */

@@ -30,9 +30,9 @@ export function start(status, write) {
 /** What somebody who comes back may look for. */
 export function lately(status, sessions, changes) {
   const held = changes.filter((each) => each.standing === "active" && each.contents.length && !each.fate.startsWith("undone") && each.deed !== "undo").slice(0, LATELY);
-  const row = (href, title, at) => el("li", null, el("a", { href }, el("span", { class: "title" }, title), el("span", { class: "meta" }, time(at))));
+  const row = (href, title, at, mark = null) => el("li", null, el("a", { href }, el("span", { class: "title" }, mark, title), el("span", { class: "meta" }, time(at))));
   return el("div", { class: "start" }, status.model ? null : connect(status.trouble), el("div", { class: "lately" },
-    el("section", null, el("h2", null, "Continue"), el("ul", { class: "rows" }, sessions.map((each) => row(way("chat", each.session), called(each), each.updated)))),
+    el("section", null, el("h2", null, "Continue"), el("ul", { class: "rows" }, sessions.map((each) => row(way("chat", each.session), called(each), each.updated, each.parent ? el("span", { class: "soft", title: "A branch" }, "↳ ") : null)))),
     held.length ? el("section", null, el("h2", null, "Learned lately"),
       el("ul", { class: "rows" }, held.map((each) => row(way("learning", each.id), lesson(each), each.at)))) : null));
 }

@@ -37,5 +37,5 @@ function effect(each) {
 }
 
 export function made(each) {
-  return ["made ", time(each.created), " from ", el("a", { href: way("sessions", each.session) }, "this conversation")];
+  return ["made ", time(each.created), " from ", el("a", { href: way("sessions", each.session) }, "a conversation")];
 }

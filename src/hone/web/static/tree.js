@@ -7,6 +7,7 @@ const ROW = 56;
 const STEP = 26;
 const LEFT = 16;
 const LETTER = 7.7;
+const SMALL = 6.6;
 
 export function tree(data, current, signal) {
   const rows = ordered(data.sessions);
@@ -60,14 +61,14 @@ function edge(row) {
 
 function node(row, current, width) {
   const { x, y } = spot(row);
-  const room = Math.floor((width - x - 28) / LETTER);
+  const room = width - x - 28;
   const here = row.session.session === current;
   return svg("a", { href: way("sessions", row.session.session), class: here ? "node here" : "node",
     "aria-current": here ? "true" : null },
     svg("rect", { class: "field", x: x + 14, y: y - ROW / 2 + 3, width: Math.max(width - x - 16, 20), height: ROW - 6, rx: 8 }),
     svg("circle", { class: row.session.origin, cx: x, cy: y, r: here ? 8 : 6 }),
-    svg("text", { class: "name", x: x + 24, y: y - 4 }, cut(name(row.session), room)),
-    svg("text", { class: "fact", x: x + 24, y: y + 15 }, cut(fact(row), room)));
+    svg("text", { class: "name", x: x + 24, y: y - 4 }, cut(name(row.session), Math.floor(room / LETTER))),
+    svg("text", { class: "fact", x: x + 24, y: y + 15 }, cut(fact(row), Math.floor(room / SMALL))));
 }
 
 /** What Hone did for itself is named after what it is. */

@@ -77,7 +77,8 @@ def add(
 ) -> None:
     """Write the server NAME into hone.toml. COMMAND follows two hyphens:
 
-    hone mcp add git --folder . -- uvx mcp-server-git==2026.10.19
+    \b
+      hone mcp add git --folder . -- uvx mcp-server-git
     """
     home = options.home or home_folder()
     if check_name(name) in read(home).mcp.servers:
