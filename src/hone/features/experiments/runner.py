@@ -17,9 +17,21 @@ from hone.core.ports import Header
 from hone.core.turn import Stop, Turn
 from hone.core.value import replace
 from hone.features.experiments.scratch_home import alter, copy_trust, furnish, gather
+from hone.features.experiments.sequential import judge
 from hone.features.experiments.store import Studies
 from hone.features.experiments.subjects import Subject
-from hone.features.experiments.values import EARLY, Arm, Check, Lesson, LessonKind, Run, Study, Task, order
+from hone.features.experiments.values import (
+    EARLY,
+    Arm,
+    Check,
+    EffectVerdict,
+    Lesson,
+    LessonKind,
+    Run,
+    Study,
+    Task,
+    order,
+)
 from hone.features.templates.classes import succeeded
 from hone.runtime.session import Session, new_id
 from hone.runtime.toolbox_factory import Enclosure
@@ -50,9 +62,19 @@ class ExperimentRunner:
         self._owner = owner
         self._clock = owner.clock
 
-    async def run(self, task: Task, subject: Subject, model: str, pairs: int, tell: Tell = quiet) -> Study:
-        """Does what is not done yet, and stores each run before the next. Raises ModelError where the
-        provider gave no answer: that is no failure of the task, and the run is not counted."""
+    async def run(
+        self,
+        task: Task,
+        subject: Subject,
+        model: str,
+        pairs: int,
+        tell: Tell = quiet,
+        *,
+        early: bool = True,
+    ) -> Study:
+        """Do what is not done yet, until the pairs decide (`early`) or all are done. Each run is stored before
+        the next. Raises ModelError where the provider gave no answer: that is no failure of the task, and the
+        run is not counted."""
         if task.begun and subject.lesson.kind is LessonKind.TEMPLATE:
             raise Refused("A template begins a new session, and this task continues one. Record another.")
         name = (await self._owner.session(model)).agent.prefix.model
@@ -61,15 +83,17 @@ class ExperimentRunner:
             study = self.studies.study(new)
             done = {run.place for run in study.runs if run.pair <= pairs}
             tell(len(done))
-            place = await self._prepared(task, subject, root) if len(done) < 2 * pairs else None
-            for pair in range(1, pairs + 1):
-                for arm in order(pair):
-                    if place is None or (pair, arm) in done:
-                        continue
-                    run = await self._try(task, subject, place, model, (pair, arm))
-                    study = self.studies.append(study, run)
-                    done.add(run.place)
-                    tell(len(done))
+            left = [(pair, arm) for pair in range(1, pairs + 1) for arm in order(pair)]
+            left = [each for each in left if each not in done]
+            place = None
+            for at in left:
+                if early and judge(study).verdict is not EffectVerdict.UNDECIDED:
+                    break
+                place = place or await self._prepared(task, subject, root)
+                run = await self._try(task, subject, place, model, at)
+                study = self.studies.append(study, run)
+                done.add(run.place)
+                tell(len(done))
         return study
 
     async def _prepared(self, task: Task, subject: Subject, root: Path) -> "RunPlace":
