@@ -21,9 +21,10 @@ from hone.core.value import replace
 from hone.features.experiments.findings import beside, conclude, forget, found
 from hone.features.experiments.part import ExperimentsPart
 from hone.features.experiments.recording import RecordingOptions, record
-from hone.features.experiments.runner import ExperimentRunner, holds
+from hone.features.experiments.runner import ExperimentRunner
 from hone.features.experiments.store import Studies
 from hone.features.experiments.subjects import Subject, find
+from hone.features.experiments.trial import holds
 from hone.features.experiments.values import (
     PAIRS,
     Arm,
