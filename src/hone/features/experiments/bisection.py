@@ -14,7 +14,7 @@ from msgspec import Struct
 
 CERTAIN = 0.98
 """The probability at which the search ends."""
-INNOCENT = 0.1
+INNOCENT = 0.5
 """The probability, before the first run, that no change broke it."""
 Rate = tuple[float, float]
 WORKING: Rate = (3.0, 1.0)
