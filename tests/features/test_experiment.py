@@ -21,11 +21,21 @@ from hone.core.value import replace
 from hone.features.experiments.findings import beside, conclude, forget, found
 from hone.features.experiments.part import ExperimentsPart
 from hone.features.experiments.recording import RecordingOptions, record
-from hone.features.experiments.runner import ExperimentRunner, holds
-from hone.features.experiments.statistics import EffectVerdict
+from hone.features.experiments.runner import ExperimentRunner
 from hone.features.experiments.store import Studies
 from hone.features.experiments.subjects import Subject, find
-from hone.features.experiments.values import PAIRS, Arm, Check, Lesson, LessonKind, Study, Task, TaskMessage
+from hone.features.experiments.trial import holds
+from hone.features.experiments.values import (
+    PAIRS,
+    Arm,
+    Check,
+    EffectVerdict,
+    Lesson,
+    LessonKind,
+    Study,
+    Task,
+    TaskMessage,
+)
 from hone.features.templates.part import TemplatesPart
 from hone.features.templates.seeding import TemplateOptions as Pattern
 from hone.knowledge.journal import Add, entries
@@ -524,4 +534,23 @@ def test_more_pairs_go_on_from_those_that_are_done(home: Path) -> None:
     more = studies.study(Study("rows", kept.lesson, kept.model, NOON, pairs=30))
     assert (more.runs, more.pairs, more.whole) == (kept.runs, 30, False)
     assert studies.studies("rows") == [more]
-    assert found(more).verdict is EffectVerdict.UNDECIDED, "not before all pairs are done"
+    assert found(more).decision.pairs == 6, "what was decided stays decided"
+
+
+async def test_a_study_ends_as_soon_as_its_pairs_decide_unless_all_are_wanted(
+    home: Path, tmp_path: Path
+) -> None:
+    class Obedient(Scripted):
+        def stream(self, prefix, transcript):  # type: ignore[no-untyped-def]
+            answer = assistant("Two rows." if "counting-rows" in prefix.system else "Three.")
+            return Scripted(lambda _: answer).stream(prefix, transcript)
+
+    async with Hone(home=home, folder=tmp_path, model=Obedient(WORK)) as hone:
+        await taught(hone)
+        task = await recorded(hone, tmp_path)
+        subject = await find(hone, tmp_path, LessonKind.SKILL, "counting-rows")
+        runner = ExperimentRunner(hone)
+        study = await runner.run(task, subject, "", PAIRS)
+        assert (len(study.runs), found(study).verdict) == (12, EffectVerdict.HELPS)
+        assert (await runner.run(task, subject, "", PAIRS)).runs == study.runs
+        assert len((await runner.run(task, subject, "", 8, early=False)).runs) == 16

@@ -107,7 +107,7 @@ MUTATIONS = (
     of(
         "experiments: database",
         "the runs of an experiment write to the owner's PostgreSQL database",
-        "features/experiments/runner.py",
+        "features/experiments/trial.py",
         'memory=memory, database=""),',
         "memory=memory),",
         "tests/features/test_experiment.py",

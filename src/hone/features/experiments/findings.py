@@ -9,17 +9,11 @@ from msgspec import Struct
 from hone.app import Hone
 from hone.core.errors import Missing, Refused, StoreError
 from hone.core.ledger import Actor, Author, ChangeId, Entry, Target, skill
-from hone.features.experiments.statistics import (
-    FIGURES,
-    SUCCESS,
-    Difference,
-    EffectVerdict,
-    differences,
-    verdict,
-)
+from hone.features.experiments.sequential import Decision, judge
+from hone.features.experiments.statistics import FIGURES, SUCCESS, Difference, differences
 from hone.features.experiments.store import Studies
 from hone.features.experiments.subjects import Subject, change_of
-from hone.features.experiments.values import LessonKind, Study
+from hone.features.experiments.values import EffectVerdict, LessonKind, Study
 from hone.features.templates.part import TemplatesPart
 from hone.knowledge.journal import Remove
 from hone.knowledge.keeper import Keeper
@@ -31,7 +25,16 @@ class Finding(Struct, frozen=True):
 
     study: Study
     differences: tuple[Difference, ...]
-    verdict: EffectVerdict
+    decision: Decision
+
+    @property
+    def verdict(self) -> EffectVerdict:
+        return self.decision.verdict
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it is decided, or nothing is left to do."""
+        return self.study.whole or self.verdict is not EffectVerdict.UNDECIDED
 
     @property
     def success(self) -> Difference:
@@ -48,9 +51,8 @@ class Finding(Struct, frozen=True):
 
 
 def found(study: Study, *, briefly: bool = False) -> Finding:
-    """A study that is not whole decides nothing. `briefly`: of its figures the one that decides."""
-    apart = differences(study, FIGURES[:1] if briefly else FIGURES)
-    return Finding(study, apart, verdict(apart) if study.whole else EffectVerdict.UNDECIDED)
+    """Say what a study shows so far. `briefly`: of its figures only the success rate."""
+    return Finding(study, differences(study, FIGURES[:1] if briefly else FIGURES), judge(study))
 
 
 def points(share: float) -> str:
@@ -66,7 +68,7 @@ def signed(number: int) -> str:
 async def conclude(hone: Hone, studies: Studies, subject: Subject, finding: Finding) -> list[str]:
     """Does what follows, once, and says so; of what is undecided nothing does. Every check is one that the
     owner wrote: no agent can record a task. Nothing follows for a lesson that holds something else by now."""
-    if not finding.study.whole:
+    if not finding.is_over:
         return ["Nothing follows yet: not all pairs are done."]
     if subject.lesson != finding.study.lesson:
         return [f"Nothing follows: {subject.lesson} has changed since."]

@@ -8,15 +8,10 @@ import msgspec
 
 from hone.core.visible import one_line
 from hone.features.experiments.findings import Finding, points, signed
-from hone.features.experiments.statistics import SUCCESS, TOKENS, Difference, EffectVerdict
-from hone.features.experiments.values import Arm, Study
+from hone.features.experiments.statistics import SUCCESS, TOKENS, Difference
+from hone.features.experiments.values import Arm, EffectVerdict, Study
 
 TITLES = ("", "with", "without", "difference", "95% interval")
-SENTENCES = {
-    EffectVerdict.HELPS: "It helps: the interval of the success rate lies wholly above zero.",
-    EffectVerdict.HARMS: "It harms: the interval of the success rate lies wholly below zero.",
-    EffectVerdict.UNDECIDED: "Undecided: the interval of the success rate has zero in it.",
-}
 WIDTH, LABELS, VALUES, ROW, TOP = 860, 220, 200, 34, 64
 SCALE = (WIDTH - LABELS - VALUES) / 2
 MIDDLE = LABELS + SCALE
@@ -63,11 +58,15 @@ def table(finding: Finding) -> Iterator[str]:
 
 
 def sentence(finding: Finding) -> str:
-    if not finding.study.whole:
-        return "Nothing is concluded before all pairs are done."
-    if finding.verdict is EffectVerdict.UNDECIDED and not finding.success.low <= 0 <= finding.success.high:
-        return "Undecided: there are too few pairs to say more."
-    return SENTENCES[finding.verdict]
+    """Say what was decided, and on what."""
+    decision = finding.decision
+    counted = f"{decision.wins} succeeded only with it, {decision.losses} only without it"
+    if not finding.is_over:
+        return f"Nothing is decided yet. Of {decision.pairs} pairs, {counted}."
+    if finding.verdict is EffectVerdict.UNDECIDED:
+        return f"Undecided: of {decision.pairs} pairs, {counted}. More pairs may decide: --pairs"
+    said = "It helps" if finding.verdict is EffectVerdict.HELPS else "It harms"
+    return f"{said}: of the first {decision.pairs} pairs, {counted}."
 
 
 def _spent(study: Study) -> str:
@@ -119,8 +118,11 @@ def data(finding: Finding) -> dict[str, Any]:
         "model": study.model,
         "begun": study.begun.isoformat(),
         "pairs": study.pairs,
-        "complete": study.whole,
+        "complete": finding.is_over,
         "verdict": finding.verdict,
+        "decided_after": None if finding.verdict is EffectVerdict.UNDECIDED else finding.decision.pairs,
+        "wins": finding.decision.wins,
+        "losses": finding.decision.losses,
         "differences": [
             {
                 "name": each.name,

@@ -1,4 +1,4 @@
-"""Compute each difference between paired runs with its interval, and decide whether a lesson helps.
+"""Compute each difference between paired runs with its interval.
 
 These are pure functions. The interval is a bootstrap over pairs: the differences are resampled with
 replacement, and the interval covers 95% of the resampled means. With few pairs that is too narrow, so it is
@@ -6,26 +6,19 @@ widened as Student's t is wider than the normal distribution (the expanded perce
 """
 
 from collections.abc import Callable, Sequence
-from enum import StrEnum
 from math import ceil, sqrt
 from random import Random
 from statistics import NormalDist, fmean
 
 from msgspec import Struct
 
-from hone.features.experiments.values import PAIRS, Run, Study
+from hone.features.experiments.values import Run, Study
 
 CONFIDENCE = 0.95
 RESAMPLES = 2_000
 SEED = 20
 
 Value = Callable[[Run], float | None]
-
-
-class EffectVerdict(StrEnum):
-    HELPS = "helps"
-    HARMS = "harms"
-    UNDECIDED = "undecided"
 
 
 class Difference(Struct, frozen=True):
@@ -56,14 +49,6 @@ FIGURES: Sequence[tuple[str, Value]] = (
 
 def differences(study: Study, figures: Sequence[tuple[str, Value]] = FIGURES) -> tuple[Difference, ...]:
     return tuple(difference(name, value, study) for name, value in figures)
-
-
-def verdict(found: Sequence[Difference]) -> EffectVerdict:
-    """By the success rate alone. Fewer pairs than the least say nothing, whatever they look like."""
-    success = next(each for each in found if each.name == SUCCESS)
-    if success.pairs < PAIRS or success.low <= 0 <= success.high:
-        return EffectVerdict.UNDECIDED
-    return EffectVerdict.HELPS if success.low > 0 else EffectVerdict.HARMS
 
 
 def interval(values: Sequence[float], seed: int = SEED) -> tuple[float, float]:

@@ -11,7 +11,7 @@ from hone.core.sealed import TrustWord
 from hone.core.transcript import Transcript
 
 PAIRS = 20
-"""Pairs of runs, unless the owner wants more; with fewer nothing is concluded."""
+"""Pairs of runs at most, unless the owner wants more or fewer decide."""
 EARLY = 30
 """Turns of a run in which errors count as early ones. A turn is one reply of the model."""
 
@@ -75,6 +75,12 @@ class Lesson(Struct, frozen=True):
 
     def __str__(self) -> str:
         return f"an entry of {self.name}" if self.kind is LessonKind.ENTRY else f"{self.kind} {self.name}"
+
+
+class EffectVerdict(StrEnum):
+    HELPS = "helps"
+    HARMS = "harms"
+    UNDECIDED = "undecided"
 
 
 class Arm(StrEnum):

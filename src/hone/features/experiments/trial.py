@@ -1,0 +1,175 @@
+"""Run a task of an experiment, each time from the same start, where it cannot touch what is the owner's."""
+
+import shutil
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from hone.app import Hone
+from hone.core.clock import Clock
+from hone.core.errors import ModelError, Refused
+from hone.core.ports import Header
+from hone.core.turn import Stop, Turn
+from hone.features.experiments.scratch_home import HomeContents, copy_trust, furnish
+from hone.features.experiments.values import Check, Task
+from hone.runtime.session import Session, new_id
+from hone.runtime.toolbox_factory import Enclosure
+from hone.sandbox.choice import Sandbox
+from hone.sandbox.clearing import cleared
+from hone.sandbox.process import CANNOT
+from hone.sandbox.spec import SandboxUnavailable
+from hone.sandbox.workspace import Workspace
+
+PATIENCE = 120.0
+"""Seconds for the script of a check."""
+LARGEST = 4 * 2**20
+"""Bytes of a file that a check looks at."""
+_UNSTARTED = (CANNOT, 126, 127)
+
+
+class Trial(Struct, frozen=True):
+    """One run of a task: its turn, when it began, whether the check held, and how long it took."""
+
+    turn: Turn
+    start: datetime
+    success: bool
+    seconds: float
+
+
+class TrialRoom:
+    """Runs one task for the owner's Hone, in folders below `root`. In each run they have the same paths and
+    new contents. The homes to begin with are made once, by name."""
+
+    def __init__(self, owner: Hone, task: Task, root: Path, model: str = "") -> None:
+        self._owner = owner
+        self._task = task
+        self._model = model
+        self._clock = owner.clock
+        self._home, self.work, self._kept = root / "home", root / "work", root / "kept"
+        self._sandbox = Sandbox(hidden=(owner.home, self._home, self._kept), clock=owner.clock)
+
+    def has(self, name: str) -> bool:
+        return (self._kept / name).exists()
+
+    async def prepare(self, name: str, contents: HomeContents) -> None:
+        """Make the home that runs of this name begin with."""
+        home = self._kept / name
+        self.work.mkdir(exist_ok=True)
+        home.mkdir(mode=0o700, parents=True)
+        hone = self._open(home)
+        try:
+            await furnish(hone, home, contents)
+        finally:
+            await hone.close()
+
+    async def run(self, name: str, template: str = "") -> Trial:
+        """Raises ModelError where the provider gave no answer: that is no failure of the task."""
+        task = self._task
+        self._renew(name)
+        hone = self._open(self._home)
+        begun = self._clock.monotonic()
+        try:
+            copy_trust(self._owner, Path(task.folder), hone, self.work)
+            session = await self._session(hone, template)
+            start = self._clock.now()
+            turn = await session.send(task.request)
+        finally:
+            await hone.close()
+        if turn.stop is Stop.FAILED:
+            raise ModelError(turn.error)
+        seconds = self._clock.monotonic() - begun
+        good = await holds(task.check, turn.text, self.work, self._sandbox, self._clock)
+        return Trial(turn, start, good, seconds)
+
+    def _open(self, home: Path) -> Hone:
+        """Return the same agent with other knowledge, elsewhere: its tools stay in their folder, it speaks
+        through the owner's connections, and nobody is there to be asked. It never opens the owner's database:
+        the home is a new one, and so is the file in it."""
+        owner = self._owner
+        memory = msgspec.structs.replace(owner.settings.memory, backend="null")
+        return Hone(
+            home=home,
+            model=owner.models,
+            folder=Enclosure(self.work, self._sandbox),
+            tools=owner.tools.own,
+            builtin_tools=owner.tools.wanted,
+            system=owner.system,
+            settings=msgspec.structs.replace(owner.settings, memory=memory, database=""),
+            clock=owner.clock,
+            learning="off",
+        )
+
+    async def _session(self, hone: Hone, template: str) -> Session:
+        """Begin a new session, or one that continues where the task begins."""
+        session = await hone.session(self._model, template)
+        if not self._task.begun:
+            return session
+        prefix = session.agent.prefix
+        said = self._task.transcript().rooted(prefix.digest)
+        header = Header(new_id(), self._clock.now(), folder=str(self.work))
+        await hone.sessions.start(header, prefix, said.nodes)
+        return await hone.resume(header.id, self._model)
+
+    def _renew(self, name: str) -> None:
+        for folder in (self._home, self.work):
+            if folder.exists():
+                cleared(folder)
+        shutil.copytree(self._kept / name, self._home)
+        lay(self.work, self._task.files)
+
+
+def lay(folder: Path, files: Mapping[str, str]) -> None:
+    """Make a folder with these files."""
+    folder.mkdir()
+    for path, text in files.items():
+        place = folder / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text, "utf-8")
+
+
+async def holds(check: Check, answer: str, folder: Path, sandbox: Sandbox, clock: Clock) -> bool:
+    """Whether a run did what was asked, by the owner's check, which the run cannot reach. Raises Refused if a
+    script cannot be run at all, which says nothing about what it should check."""
+    if check.text and check.text.casefold() not in answer.casefold():
+        return False
+    if not all(_has(folder, path, words) for path, words in check.files):
+        return False
+    return not check.script or await _passes(check.script, answer, folder, sandbox, clock)
+
+
+def _has(folder: Path, path: str, words: str) -> bool:
+    """A link that leads out of the folder is no file of it."""
+    try:
+        real = (folder / path).resolve(strict=True)
+        if not real.is_relative_to(folder.resolve()) or not real.is_file():
+            return False
+        with open(real, "rb") as file:
+            return words in file.read(LARGEST).decode("utf-8", "replace")
+    except (OSError, RuntimeError, ValueError):
+        return False
+
+
+async def _passes(script: str, answer: str, folder: Path, sandbox: Sandbox, clock: Clock) -> bool:
+    """In a cell of its own: it may run what the agent wrote. Its first argument is a file with the answer."""
+    workspace = Workspace(folder, sandbox, clock)
+    try:
+        choice = await workspace.choice()
+        if choice.missing(network=False):
+            raise Refused("The check is a script, and no sandbox holds here; see hone doctor.")
+        for name, text in (("check", script), ("answer", answer)):
+            (workspace.scratch() / name).write_text(text, "utf-8")
+        (workspace.scratch() / "check").chmod(0o700)
+        tmp = workspace.launch([], choice).tmp
+        interpreter = () if script.startswith("#!") else ("/bin/sh",)
+        launch = workspace.launch([*interpreter, f"{tmp}/check", f"{tmp}/answer"], choice)
+        ended = await workspace.run(launch, "output", PATIENCE)
+    except (OSError, ValueError, SandboxUnavailable) as error:
+        raise Refused(f"The check could not be run: {error}.") from error
+    finally:
+        await workspace.close()
+    if ended.code in _UNSTARTED and not ended.timed_out:
+        raise Refused(f"The check could not be run (exit code {ended.code}): {ended.output.strip()[-300:]}")
+    return ended.code == 0 and not ended.timed_out
