@@ -254,7 +254,16 @@ FEATURES = (
     Feature(
         "experiments",
         "skills",
-        {"experiment": ("hone.features.experiments.commands:experiment", "Measure whether a lesson helps.")},
+        {
+            "experiment": (
+                "hone.features.experiments.commands:experiment",
+                "Measure whether a lesson helps.",
+            ),
+            "bisect": (
+                "hone.features.experiments.bisect_commands:bisect",
+                "Find the change that broke a task.",
+            ),
+        },
         operations="hone.features.experiments.operations",
         part="hone.features.experiments.part:ExperimentsPart",
         hooks=("findings", "leftovers", "holdings"),

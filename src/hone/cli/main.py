@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import click
 
 from hone import __version__
-from hone.cli.help_formatter import HelpFormatter
 from hone.cli.options import (
     FAILED,
     INTERRUPTED,
@@ -51,7 +50,16 @@ NARROW = 72
 UNKNOWN = "hone.cli.unknown:check_task"
 """Loaded for a word that is no command."""
 
-click.Context.formatter_class = HelpFormatter  # each command makes a context
+FORMATTER = "hone.cli.help_formatter:HelpFormatter"
+"""Loaded with the first help."""
+
+
+def make_formatter(**widths: int | None) -> click.HelpFormatter:
+    formatter: click.HelpFormatter = import_object(FORMATTER)(**widths)
+    return formatter
+
+
+click.Context.formatter_class = staticmethod(make_formatter)  # type: ignore[assignment]  # of every command
 
 
 class LazyGroup(click.Group):

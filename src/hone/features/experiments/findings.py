@@ -9,7 +9,7 @@ from msgspec import Struct
 from hone.app import Hone
 from hone.core.errors import Missing, Refused, StoreError
 from hone.core.ledger import Actor, Author, ChangeId, Entry, Target, skill
-from hone.features.experiments.sequential import Decision, judge
+from hone.features.experiments.sequential import EarlyDecision, judge
 from hone.features.experiments.statistics import FIGURES, SUCCESS, Difference, differences
 from hone.features.experiments.store import Studies
 from hone.features.experiments.subjects import Subject, change_of
@@ -25,7 +25,7 @@ class Finding(Struct, frozen=True):
 
     study: Study
     differences: tuple[Difference, ...]
-    decision: Decision
+    decision: EarlyDecision
 
     @property
     def verdict(self) -> EffectVerdict:

@@ -12,7 +12,7 @@ from hone.features.experiments.scratch_home import alter, gather
 from hone.features.experiments.sequential import judge
 from hone.features.experiments.store import Studies
 from hone.features.experiments.subjects import Subject
-from hone.features.experiments.trial import Trial, TrialRoom
+from hone.features.experiments.trial import TaskTrial, TrialRoom
 from hone.features.experiments.values import (
     EARLY,
     Arm,
@@ -95,7 +95,7 @@ def _template(lesson: Lesson, arm: Arm) -> str:
     return lesson.name if lesson.kind is LessonKind.TEMPLATE and arm is Arm.WITH else ""
 
 
-def measured(pair: int, arm: Arm, trial: Trial) -> Run:
+def measured(pair: int, arm: Arm, trial: TaskTrial) -> Run:
     """The figures of a run. A turn is one reply of the model; an error is a call that failed."""
     turn, start = trial.turn, trial.start
     replies, errors, early = 0, 0, 0

@@ -26,7 +26,7 @@ ENOUGH = 147.0
 """The evidence that decides after the last look."""
 
 
-class Decision(Struct, frozen=True):
+class EarlyDecision(Struct, frozen=True):
     """What the first pairs decided. Without a decision, `pairs` are all there are."""
 
     verdict: EffectVerdict
@@ -35,21 +35,21 @@ class Decision(Struct, frozen=True):
     losses: int
 
 
-def judge(study: Study) -> Decision:
+def judge(study: Study) -> EarlyDecision:
     """Return the first decision in the order of the pairs. Later pairs do not change it."""
     return decide([int(one.success) - int(other.success) for one, other in study.paired])
 
 
-def decide(outcomes: Sequence[int]) -> Decision:
+def decide(outcomes: Sequence[int]) -> EarlyDecision:
     """The same, of pairs that are a win (1), a loss (-1) or neither (0)."""
     wins = losses = 0
     for pairs, outcome in enumerate(outcomes, 1):
         wins, losses = wins + (outcome > 0), losses + (outcome < 0)
         if is_enough(pairs, wins, losses):
-            return Decision(EffectVerdict.HELPS, pairs, wins, losses)
+            return EarlyDecision(EffectVerdict.HELPS, pairs, wins, losses)
         if is_enough(pairs, losses, wins):
-            return Decision(EffectVerdict.HARMS, pairs, wins, losses)
-    return Decision(EffectVerdict.UNDECIDED, len(outcomes), wins, losses)
+            return EarlyDecision(EffectVerdict.HARMS, pairs, wins, losses)
+    return EarlyDecision(EffectVerdict.UNDECIDED, len(outcomes), wins, losses)
 
 
 def is_enough(pairs: int, more: int, less: int) -> bool:

@@ -30,7 +30,7 @@ LARGEST = 4 * 2**20
 _UNSTARTED = (CANNOT, 126, 127)
 
 
-class Trial(Struct, frozen=True):
+class TaskTrial(Struct, frozen=True):
     """One run of a task: its turn, when it began, whether the check held, and how long it took."""
 
     turn: Turn
@@ -65,7 +65,7 @@ class TrialRoom:
         finally:
             await hone.close()
 
-    async def run(self, name: str, template: str = "") -> Trial:
+    async def run(self, name: str, template: str = "") -> TaskTrial:
         """Raises ModelError where the provider gave no answer: that is no failure of the task."""
         task = self._task
         self._renew(name)
@@ -82,7 +82,7 @@ class TrialRoom:
             raise ModelError(turn.error)
         seconds = self._clock.monotonic() - begun
         good = await holds(task.check, turn.text, self.work, self._sandbox, self._clock)
-        return Trial(turn, start, good, seconds)
+        return TaskTrial(turn, start, good, seconds)
 
     def _open(self, home: Path) -> Hone:
         """Return the same agent with other knowledge, elsewhere: its tools stay in their folder, it speaks
