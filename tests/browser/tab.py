@@ -23,6 +23,12 @@ from tests.web.rig import Running
 
 DESKTOP, TABLET, PHONE = (1280, 800), (768, 1024), (390, 844)
 PATIENCE = 30_000.0
+GO = """place => {
+    const before = location.hash;
+    const mark = document.querySelector(".page[data-ready]");
+    location.hash = place;
+    if (location.hash !== before && mark) delete mark.dataset.ready;
+}"""
 DRAWN = "() => new Promise(done => requestAnimationFrame(() => setTimeout(done)))"
 Scheme = Literal["light", "dark"]
 expect.set_options(timeout=PATIENCE)
@@ -89,8 +95,8 @@ class Tab:
     trouble: Trouble
 
     async def go(self, place: str) -> None:
-        """To a place in the page, as a link would lead there."""
-        await self.page.evaluate("place => { location.hash = place }", place)
+        """To a place in the page, as a link would lead there. The page it leaves is no longer ready."""
+        await self.page.evaluate(GO, place)
         await self.ready()
 
     async def ready(self) -> None:
