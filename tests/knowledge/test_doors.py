@@ -121,6 +121,7 @@ DOORS = {
     "keeper.approve": {
         "cli/pending.py _settled",
         "features/imports/knowledge_commands.py _approve_lessons",
+        "learning/reconsider.py reconsider",
         "cli/slash.py _approve",
         "web/operations/changes.py approve",
     },

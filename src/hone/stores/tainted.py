@@ -156,8 +156,8 @@ class TaintStore:
     # What only waits for the owner's trust
 
     def withhold(self, key: str, folder: str) -> None:
-        """Remember why a result is foreign. If a power cut loses it, the result stays foreign."""
-        with self._write(durable=False) as connection:
+        """Remember why a result is foreign."""
+        with self._write() as connection:
             connection.execute("INSERT OR REPLACE INTO withheld (key, folder) VALUES (?, ?)", (key, folder))
 
     def withheld(self, key: str) -> str | None:

@@ -120,9 +120,6 @@ def data(finding: Finding) -> dict[str, Any]:
         "pairs": study.pairs,
         "complete": finding.is_over,
         "verdict": finding.verdict,
-        "decided_after": None if finding.verdict is EffectVerdict.UNDECIDED else finding.decision.pairs,
-        "wins": finding.decision.wins,
-        "losses": finding.decision.losses,
         "differences": [
             {
                 "name": each.name,
