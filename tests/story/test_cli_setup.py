@@ -54,8 +54,6 @@ async def test_from_nothing_to_a_first_answer_of_a_local_server_in_less_than_a_m
             await give_address(screen, place)
             await screen.sees("✓ mine/scripted answered: Hello there.", "Talk to it now? [Y/n]:")
             screen.type(ENTER)
-            await screen.sees("trust")
-            screen.type(b"n")
             await screen.enter("Which day is it?")
             await screen.sees("It is a Tuesday.")
             seconds = time.monotonic() - began
