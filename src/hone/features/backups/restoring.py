@@ -19,7 +19,7 @@ from hone.features.backups.archive import BackupArchive, Report, open_archive
 from hone.features.backups.erasures import apply_later_erasures
 from hone.features.backups.settings_text import remove_rules
 from hone.features.backups.staging import finish, make_place, open_stage, sweep_stages
-from hone.features.backups.swapping import alone_in, is_vacant, put_in_place
+from hone.features.backups.swapping import is_vacant, put_in_place
 from hone.features.backups.values import (
     SETTINGS,
     BackupManifest,
@@ -32,6 +32,7 @@ from hone.features.backups.values import (
 )
 from hone.features.backups.writing import check_database_at, check_room
 from hone.files.atomic import create_file, open_file
+from hone.runtime.alone import alone_in
 from hone.stores.database import MIGRATIONS, PATIENCE, connect, create, plainly, version
 from hone.stores.home import FILE
 

@@ -14,7 +14,7 @@ from hone.files.atomic import write
 from hone.stores.home import Stores
 from hone.stores.postgres.claims import PostgresClaims
 from hone.stores.postgres.curator_runs import PostgresCuratorRuns
-from hone.stores.postgres.database import PostgresDatabase, PostgresPool
+from hone.stores.postgres.database import PostgresDatabase, PostgresPool, moved_away
 from hone.stores.postgres.histories import PostgresHistories
 from hone.stores.postgres.jobs import PostgresJobs
 from hone.stores.postgres.ledger import PostgresLedger
@@ -27,6 +27,7 @@ CHECKOUT = "checkout"
 """The file that names a home whose database is elsewhere."""
 LOCAL = "local"
 """The owner of all rows until there are users."""
+AWAY = "SELECT place FROM moves WHERE owner = %(owner)s AND away"
 
 
 class PostgresRecall:
@@ -59,7 +60,16 @@ def open_stores(url: str, checkout: str, owner: str = LOCAL) -> Stores:
     """Connect, bring the schema up to date, and return all stores of one owner. `checkout` names the folder
     that journal and skills are published to. Raises StoreError."""
     pool = PostgresPool(url)
+    refuse_moved(pool, owner)
     return over(PostgresDatabase(pool, owner), checkout, pool.close)
+
+
+def refuse_moved(pool: PostgresPool, owner: str) -> None:
+    """Raise StoreError if the data of this owner has moved away."""
+    with pool.plainly(), pool.connection(pool.readers, owner) as rows:
+        place = rows.value(AWAY)
+    if place is not None:
+        raise moved_away(pool.where, place)
 
 
 def over(database: PostgresDatabase, checkout: str, close: Callable[[], Awaitable[None]]) -> Stores:
