@@ -1,4 +1,4 @@
-"""Holdings: the places that store text. Erase, backup and doctor walk them."""
+"""Holdings: the places that store text. Erase, backup, move and doctor walk them."""
 
 from collections.abc import Sequence
 from enum import Enum
@@ -33,6 +33,7 @@ class Holding(Struct, frozen=True):
     lasts:  how long the text stays, for docs/privacy.md
     eraser: "module:object", called with a Hone, which returns an Eraser; empty if no words of a conversation
             get in
+    stays:  why its places stay in the home when the data moves to a database elsewhere; empty if they do not
     """
 
     name: str
@@ -42,6 +43,7 @@ class Holding(Struct, frozen=True):
     places: tuple[str, ...] = ()
     backup: Backup = Backup.KEPT
     eraser: str = ""
+    stays: str = ""
 
 
 class Occurrence(Struct, frozen=True):

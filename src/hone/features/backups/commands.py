@@ -1,6 +1,5 @@
 """`hone backup` and `hone restore`: copy a home into one file, and make a home of such a file."""
 
-import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime
@@ -12,6 +11,7 @@ from hone.app import Hone
 from hone.cli.context import with_home
 from hone.cli.options import Options
 from hone.cli.output import number_of
+from hone.cli.progress import ProgressLine
 from hone.core.errors import SettingsError
 from hone.core.holding import Holding
 from hone.core.visible import one_line, visible
@@ -20,8 +20,6 @@ from hone.features.backups.values import BackupManifest
 from hone.features.backups.writing import verify_backup, write_backup
 from hone.holdings import all_holdings
 from hone.settings import Settings, home_folder
-
-WIDEST = 60
 
 
 @click.command(short_help="Copy everything Hone keeps into one FILE.")
@@ -92,28 +90,6 @@ def find_holdings(options: Options) -> Sequence[Holding]:
     except SettingsError as error:
         click.echo(f"{visible(str(error))} Files that only a plugin knows are not in the backup.", err=True)
         return all_holdings(Hone(home=options.home, settings=Settings()).parts("holdings"))
-
-
-class ProgressLine:
-    """Shows on a terminal what is under way, in one line that is gone at the end."""
-
-    def __init__(self) -> None:
-        self._shown = ""
-
-    def __enter__(self) -> "ProgressLine":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._write("")
-
-    def show(self, what: str, done: int, total: int) -> None:
-        part = f" {100 * done // total}%" if total else ""
-        self._write(one_line(f"{what} …{part}", WIDEST))
-
-    def _write(self, line: str) -> None:
-        if line != self._shown and sys.stderr.isatty():
-            click.echo(f"\r{line.ljust(WIDEST if self._shown else 0)}\r{line}", nl=False, err=True)
-        self._shown = line
 
 
 def _tell_restored(home: Path, restored: RestoredHome) -> None:

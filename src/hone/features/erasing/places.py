@@ -15,12 +15,12 @@ from hone.core.holding import Occurrence
 from hone.files.erasing import FileEraser, change_file, remove, remove_whole, walk
 from hone.stores.database import PATIENCE, connect, plainly
 from hone.stores.erasing import texts
-from hone.stores.home import FILE
+from hone.stores.home import FILE, MOVED
 from hone.stores.purging import purge, search
 from hone.stores.tainted import FILE as TAINTED
 from hone.stores.tainted import SCRIPTS, TaintStore
 
-COPIES = ("hone-damaged-*", "hone.db.repairing*")
+COPIES = ("hone-damaged-*", "hone.db.repairing*", "hone-moved-*", "hone.db.moving*")
 
 
 def spill(hone: Hone) -> FileEraser:
@@ -73,16 +73,18 @@ def _typed(line: bytes) -> str:
 
 
 class CopyEraser:
-    """Removes the copies that a repair left. They are damaged: no search of them finds everything."""
+    """Removes the copies that a repair or a move left. Those of a repair are damaged: no search of them finds
+    everything. That of a move is the database itself, once the data is elsewhere."""
 
     def __init__(self, hone: Hone) -> None:
         self._home = hone.home
+        self._names = (*COPIES, f"{FILE}*") if (hone.home / MOVED).exists() else COPIES
 
     async def find(self, what: Erasure) -> Sequence[Occurrence]:
-        return [Occurrence("damaged copies", path.name, whole=True) for path in walk(self._home, COPIES)]
+        return [Occurrence("damaged copies", path.name, whole=True) for path in walk(self._home, self._names)]
 
     async def erase(self, what: Erasure) -> Sequence[str]:
-        for path in walk(self._home, COPIES):
+        for path in walk(self._home, self._names):
             await asyncio.to_thread(remove, path)
         return ()
 

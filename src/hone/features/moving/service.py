@@ -8,62 +8,64 @@ import asyncio
 import os
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
-from datetime import datetime
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import apsw
-from msgspec import Struct
 
 from hone.core.errors import Refused, StoreError
 from hone.core.visible import path_to_text, visible
-from hone.features.moving.copying import Copied, Report, copy, fingerprint
+from hone.features.moving.copying import copy, count_rows, fingerprint
+from hone.features.moving.values import Copied, Forecast, Move, Report
 from hone.files.atomic import settle
 from hone.files.locks import acquire, release
 from hone.runtime.alone import alone_in
-from hone.stores.database import Database, plainly
+from hone.stores.database import PATIENCE, Database, connect, plainly
 from hone.stores.home import FILE, MOVED
 from hone.stores.moving.fingerprints import Fingerprints, combine
 from hone.stores.moving.marker import mark, moved_away, read_marker, unmark
 from hone.stores.moving.sqlite import SqliteEnd, new_file, put_aside
 from hone.stores.postgres.database import PostgresPool
-from hone.stores.postgres.home import LOCAL, name_checkout
-from hone.stores.postgres.moving import LastMove, PostgresEnd, alone_with
+from hone.stores.postgres.home import CHECKOUT, name_checkout
+from hone.stores.postgres.moving import LastMove, PostgresEnd, alone_with, probe
 from hone.stores.tree import stamp
 
 DRAFT = "hone.db.moving"
 LOCK = "move.lock"
 
 
-class Move(Struct, frozen=True):
-    """What to move: the data of a home, to or from the database at an address. `keep`: copy it, and leave the
-    source in use."""
+def forecast(move: Move) -> Forecast:
+    """Count what would move, and look at the target. Nothing is changed anywhere. Raises StoreError."""
+    found = probe(move.url, move.owner, name_checkout(move.home) if (move.home / CHECKOUT).exists() else "")
+    path = move.home / FILE
+    if move.to_sqlite:
+        return Forecast(found.counts, found.where)
+    if not path.exists():
+        raise _nothing_in(move.home)
+    with plainly(path), closing(connect(path, PATIENCE)) as connection:
+        counts = count_rows(SqliteEnd(connection))
+    taken = f"{found.where} has conversations or lessons already." if any(found.counts.values()) else ""
+    return Forecast(counts, found.where, taken)
 
-    home: Path
-    url: str
-    now: datetime
-    keep: bool = False
-    owner: str = LOCAL
+
+def move_data(move: Move, report: Report) -> Copied:
+    """Raises Refused or StoreError; then the source is as before, and the target has all of it or nothing."""
+    return _move_to_sqlite(move, report) if move.to_sqlite else _move_to_postgres(move, report)
 
 
-def move_to_postgres(move: Move, report: Report) -> Copied:
-    """Raises Refused or StoreError; then the home is as before, and the database has all of it or nothing."""
+def _move_to_postgres(move: Move, report: Report) -> Copied:
     with _one_move(move.home), _open_file(move.home) as connection, _open_pool(move.url) as pool:
         source = SqliteEnd(connection)
         known = fingerprint(source, "reading", report)
         with alone_with(pool, move.owner, name_checkout(move.home)) as target:
             made = _fill(target, source, known, pool.where, report)
-            if made or not move.keep:
-                home = source.read_identity().home
-                target.put_move(_note(move, home, combine(known), away=False))
+            target.put_move(_note(move, source.read_identity().home, combine(known), away=False))
         if not move.keep:
             mark(move.home, pool.where, move.now)
-        return Copied(known, made)
+        return Copied(known, made, pool.where)
 
 
-def _fill(
-    target: PostgresEnd, source: SqliteEnd, known: Fingerprints, where: str, report: Report
-) -> bool:
+def _fill(target: PostgresEnd, source: SqliteEnd, known: Fingerprints, where: str, report: Report) -> bool:
     """Copy everything, unless it is there already. A copy of this very home that nobody has used is replaced.
     Raises Refused if anything else is there."""
     if not target.is_empty():
@@ -82,8 +84,7 @@ def _fill(
     return True
 
 
-def move_to_sqlite(move: Move, report: Report) -> Copied:
-    """Raises Refused or StoreError; then the database is as before, and the home has all of it or nothing."""
+def _move_to_sqlite(move: Move, report: Report) -> Copied:
     with _one_move(move.home), _open_pool(move.url) as pool:
         with alone_in(move.home) as former:
             with alone_with(pool, move.owner, name_checkout(move.home)) as source:
@@ -119,7 +120,7 @@ def _fetch(
     settle(path)
     if not move.keep:
         source.put_move(_note(move, source.read_identity().home, combine(known), away=True))
-    return Copied(known, made=True)
+    return Copied(known, made=True, where=where)
 
 
 def _check_former(home: Path, former: apsw.Connection | None) -> None:
@@ -138,7 +139,7 @@ def _finish(former: apsw.Connection | None, last: LastMove, where: str, report: 
         end = SqliteEnd(former)
         found = fingerprint(end, "comparing", report)
         if end.read_identity().home == last.home and combine(found) == last.digest:
-            return Copied(found, made=False)
+            return Copied(found, made=False, where=where)
     raise Refused(f"The data in {where} has moved to {visible(last.place)} already.")
 
 
@@ -154,11 +155,15 @@ def _open_file(home: Path) -> Iterator[apsw.Connection]:
         raise moved_away(home)
     path = home / FILE
     if not path.exists():
-        raise Refused(f"There is no {FILE} in {visible(str(home))}, so there is nothing to move.")
+        raise _nothing_in(home)
     asyncio.run(_migrate(path))
     with plainly(path), alone_in(home) as connection:
         assert connection
         yield connection
+
+
+def _nothing_in(home: Path) -> Refused:
+    return Refused(f"There is no {FILE} in {visible(str(home))}, so there is nothing to move.")
 
 
 async def _migrate(path: Path) -> None:

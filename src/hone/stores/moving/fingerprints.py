@@ -1,6 +1,6 @@
 """Compare two ends of a move: the count and the SHA-256 of each table's rows, in the order of their key."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from hashlib import sha256
 from typing import Protocol
 
@@ -52,11 +52,15 @@ class Fingerprint(Struct, frozen=True):
 Fingerprints = Mapping[str, Fingerprint]
 
 
-def take(end: End, tables: Sequence[MovedTable] = TABLES) -> Iterator[tuple[str, Fingerprint]]:
+Watch = Callable[[MovedTable, Iterator[Row]], Iterator[Row]]
+"""Sees the rows of a table as they are read, and passes them on."""
+
+
+def take(end: End, watch: Watch) -> Iterator[tuple[str, Fingerprint]]:
     """Yield the fingerprint of each table, and one of what the owner has once. Raises Corrupt for a content
     that its own digest contradicts."""
-    for table in tables:
-        yield table.name, _take(table, end.rows(table))
+    for table in TABLES:
+        yield table.name, _take(table, watch(table, end.rows(table)))
     identity = end.read_identity()
     yield "identity", Fingerprint(1, sha256(encode(identity)).hexdigest())
 

@@ -107,17 +107,20 @@ SEQUENCES = {"nodes": "node_ids", "chains": "chain_ids", "spending": "spending_i
 """Tables whose numbers PostgreSQL takes from a sequence that all owners share. It is never behind."""
 SEQUENCE_COLUMNS = {"sessions": "touched"}
 
+WORDS, SUMS, CARDS = "the search index", "sums of what was spent", "summaries of skills"
+VECTORS = "vectors, by the embedder in the background"
 MADE_AGAIN: Mapping[str, str] = {
-    "passage_words": "the search index is made from the messages",
-    "backlog": "it says what of the search index is not made yet",
-    "spending_hours": "sums of the calls of each hour",
-    "cards": "summaries of skills are made when somebody asks for skills",
-    "card_words": "the words of these summaries",
-    "embedders": "the embedder makes vectors again in the background",
-    "vectors": "the embedder makes vectors again in the background",
-    "vector_codes": "made from the vectors",
-    "meanings": "a cache of vectors",
+    "passage_words": WORDS,
+    "backlog": WORDS,
+    "spending_hours": SUMS,
+    "cards": CARDS,
+    "card_words": CARDS,
+    "embedders": VECTORS,
+    "vectors": VECTORS,
+    "vector_codes": VECTORS,
+    "meanings": VECTORS,
 }
+"""Tables that hold nothing but what follows from others, with what they hold."""
 APART: Mapping[str, str] = {
     "owners": "the counters and the name of a home move as one row",
     "mirror": "the counters and the name of a home move as one row",

@@ -23,7 +23,7 @@ from psycopg.conninfo import conninfo_to_dict
 from hone.core.errors import Corrupt, StoreError
 from hone.core.ids import SessionId
 from hone.core.visible import visible
-from hone.stores.postgres.migrating import ROLE, SCHEMA, migrate
+from hone.stores.postgres.migrating import ROLE, SCHEMA, examine, migrate
 from hone.stores.postgres.text import escape_text
 
 P = ParamSpec("P")
@@ -97,7 +97,9 @@ Work = Callable[[Rows], T]
 class PostgresPool:
     """The connections of one process. They are opened as they are needed."""
 
-    def __init__(self, url: str, *, lanes: int = LANES, readers: int = READERS) -> None:
+    def __init__(
+        self, url: str, *, lanes: int = LANES, readers: int = READERS, migrating: bool = True
+    ) -> None:
         self._url = url
         self.where = describe(url)
         self._lanes = [ThreadPoolExecutor(1, thread_name_prefix=f"hone-pg-{n}") for n in range(lanes)]
@@ -111,7 +113,8 @@ class PostgresPool:
         self._closed = False
         with self.plainly(), self._dial() as connection:
             connection.execute("SELECT set_config('lock_timeout', '60s', false)")
-            self._role = ROLE if migrate(connection, self.where) else "none"
+            is_member = migrate(connection, self.where) if migrating else examine(connection, self.where)
+            self._role = ROLE if is_member else "none"
 
     def lane(self, key: str) -> ThreadPoolExecutor:
         return self._lanes[crc32(key.encode("utf-8", "surrogatepass")) % len(self._lanes)]

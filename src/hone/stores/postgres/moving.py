@@ -218,3 +218,20 @@ def _pass_gate(pool: PostgresPool, rows: Rows) -> None:
             f"Another process is writing to {pool.where}{f' ({who})' if who else ''}; nothing was moved. "
             "Try again when it has finished."
         ) from error
+
+
+class Probe(Struct, frozen=True):
+    """What was found at an address: how many rows each table has; none if nobody used it yet."""
+
+    where: str
+    counts: Mapping[str, int]
+
+
+def probe(url: str, owner: str, checkout: str) -> Probe:
+    """Look at a database without changing it. Raises StoreError if it cannot be used."""
+    pool = PostgresPool(url, lanes=1, readers=1, migrating=False)
+    with pool.plainly(), pool.connection(pool.readers, owner) as rows, rows.transaction():
+        if not rows.value("SELECT to_regclass('hone.moves') IS NOT NULL"):
+            return Probe(pool.where, {table.name: 0 for table in TABLES})
+        end = PostgresEnd(rows, checkout)
+        return Probe(pool.where, {table.name: end.count(table) for table in TABLES})
