@@ -98,6 +98,7 @@ TABLES = (
     ),
     _table("counts", "tree topic count", "tree topic"),
     _table("looks", "session tree messages folder due cue turns tainted", "session"),
+    _table("erasures", "id name at what finished", "id"),
 )
 """In an order in which each row comes after those that it refers to."""
 

@@ -69,6 +69,7 @@ def refuse_moved(pool: PostgresPool, owner: str) -> None:
     with pool.plainly(), pool.connection(pool.readers, owner) as rows:
         place = rows.value(AWAY)
     if place is not None:
+        pool.forget()
         raise moved_away(pool.where, place)
 
 

@@ -18,6 +18,26 @@ BEGIN
     END IF;
 END $$;
 
+-- What was erased, by numbers and names only, as in a home: a backup from before is erased by it.
+CREATE TABLE erasures (
+    owner word NOT NULL,
+    id bigint NOT NULL,
+    name word NOT NULL,
+    at bigint NOT NULL,
+    what word NOT NULL,
+    finished boolean NOT NULL,
+    PRIMARY KEY (owner, id)
+);
+ALTER TABLE erasures ENABLE ROW LEVEL SECURITY;
+ALTER TABLE erasures FORCE ROW LEVEL SECURITY;
+CREATE POLICY own_rows ON erasures USING (owner = current_setting('hone.owner', true));
+DO $$
+BEGIN
+    IF EXISTS (SELECT 1 FROM pg_roles WHERE rolname = 'hone_app') THEN
+        GRANT SELECT, INSERT, UPDATE, DELETE ON erasures TO hone_app;
+    END IF;
+END $$;
+
 -- Begin to write as an owner, wherever the data is. Only a move does that; everybody else enters.
 CREATE FUNCTION pass_gate(p_owner text, p_alone boolean) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
