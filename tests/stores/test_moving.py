@@ -1,4 +1,5 @@
-"""J1: the data of a home moves to PostgreSQL and back, every row of it, and a move that is cut off harms nothing."""
+"""J1: the data of a home moves to PostgreSQL and back, every row of it, and a move that is cut off harms
+nothing."""
 
 import asyncio
 import shutil
@@ -19,13 +20,13 @@ from msgspec.structs import astuple
 from hone.app import Hone
 from hone.core.errors import Corrupt, Refused, StoreError
 from hone.core.ids import SessionId
-from hone.core.ledger import ChangeQuery
+from hone.core.ledger import USER, ChangeQuery
 from hone.core.messages import assistant, user
 from hone.core.ports import Header
 from hone.core.recall import Query
+from hone.core.topics import NAMES
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
-from hone.features.moving import service
 from hone.features.moving.copying import fingerprint
 from hone.features.moving.service import move_data
 from hone.features.moving.values import Copied, Move
@@ -39,6 +40,7 @@ from hone.stores.moving.tables import APART, MADE_AGAIN, TABLES
 from hone.stores.postgres import home as postgres_home
 from hone.stores.postgres.database import PostgresPool
 from hone.stores.postgres.home import name_checkout
+from hone.stores.postgres.moving import PostgresEnd
 from tests import databases
 from tests.contract.kinds import new_owner
 from tests.golden import unpack
@@ -95,6 +97,10 @@ def traveler(tmp_path: Path, postgres: str) -> Traveler:
     return Traveler(home, postgres)
 
 
+async def _close(stores: Stores) -> None:
+    await stores.close()
+
+
 def live(home: Path, random: Random, deeds: int) -> None:
     async def act() -> None:
         database = Database.open(home / FILE)
@@ -123,12 +129,12 @@ def columns_in(path: Path) -> dict[str, set[str]]:
             for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
             if not name.startswith("sqlite_") and not name.endswith(SHADOWS)
         ]
-        return {
-            name: {row[1] for row in connection.execute(f"PRAGMA table_info({name})")} for name in names
-        }
+        return {name: {row[1] for row in connection.execute(f"PRAGMA table_info({name})")} for name in names}
 
 
-def test_every_table_and_column_of_both_databases_moves_or_says_why_not(tmp_path: Path, postgres: str) -> None:
+def test_every_table_and_column_of_both_databases_moves_or_says_why_not(
+    tmp_path: Path, postgres: str
+) -> None:
     asyncio.run(PostgresPool(postgres).close())
     asyncio.run(Database.open(tmp_path / FILE).close())
     left = MADE_AGAIN.keys() | APART.keys()
@@ -202,9 +208,9 @@ def test_both_ends_give_the_same_answers_and_continue_with_the_same_ids(traveler
         [name, *_] = [each.header.id for each in await stores.sessions.list(1, None)]
         talk = (await stores.sessions.load(name)).transcript.then(user("and then?"), Trust.OWNER, NOW)
         await stores.sessions.append(name, talk.nodes[-1:])
-        held = (await stores.ledger.held("user")).get("MEMORY.md")
-        [entry] = await stores.ledger.record(*note(held, b"one more", "user"), NOW)
-        job = await stores.jobs.enqueue(name, 1, {"memory"}, "by hand", NOW)
+        held = (await stores.ledger.held(USER)).get("MEMORY.md")
+        [entry] = await stores.ledger.record(*note(held, b"one more", USER), NOW)
+        job = await stores.jobs.enqueue(name, 1, NAMES, "by hand", NOW)
         assert (await stores.sessions.load(name)).transcript.head == talk.head
         await stores.close()
         return entry.id, job.id
@@ -233,7 +239,9 @@ def test_nul_odd_names_large_contents_and_high_numbers_survive(traveler: Travele
     async def talk() -> None:
         stores = open_stores(traveler.home)
         for place, (title, folder) in enumerate(ODD):
-            long = Transcript(PREFIX.digest).then(user(title + "x" * (3_000_000 * (place == 1) + place)), Trust.OWNER, NOW)
+            long = Transcript(PREFIX.digest).then(
+                user(title + "x" * (3_000_000 * (place == 1) + place)), Trust.OWNER, NOW
+            )
             long = long.then(assistant(f"{title}\0{place}"), Trust.AGENT, NOW)
             header = Header(SessionId(f"s\0{place}"), NOW, title, folder=folder)
             await stores.sessions.start(header, PREFIX, long.nodes)
@@ -285,18 +293,18 @@ def test_a_home_that_an_older_hone_wrote_moves_and_is_searchable_at_home_again(t
 def test_a_home_whose_data_moved_says_so_until_it_is_back(traveler: Traveler) -> None:
     live(traveler.home, Random(2), 5)
     traveler.there()
-    with pytest.raises(StoreError, match="moved to postgresql://.* hone move --to sqlite"):
+    with pytest.raises(StoreError, match=r"moved to postgresql://.* hone move --to sqlite"):
         open_stores(traveler.home)
-    with pytest.raises(StoreError, match="moved to postgresql://"):
+    with pytest.raises(StoreError, match=r"moved to postgresql://"):
         traveler.there()
     running = traveler.open_there()  # such as a server, which is still up when the data goes home
     traveler.back()
-    asyncio.run(open_stores(traveler.home).close())
-    with pytest.raises(StoreError, match="moved to .*home"):
+    asyncio.run(_close(open_stores(traveler.home)))
+    with pytest.raises(StoreError, match=r"moved to .*home"):
         traveler.open_there()
 
     async def write() -> None:
-        with pytest.raises(StoreError, match="moved to .*home"):
+        with pytest.raises(StoreError, match=r"moved to .*home"):
             await running.sessions.start(Header(A, NOW), PREFIX, said("late").nodes)
         await running.close()
 
@@ -329,7 +337,12 @@ def test_a_copy_leaves_the_source_in_use_and_can_be_made_again(traveler: Travele
 def test_a_home_in_use_is_not_moved_and_the_process_is_named(traveler: Traveler) -> None:
     live(traveler.home, Random(2), 5)
     script = "import apsw, sys; held = apsw.Connection(sys.argv[1]); held.execute('SELECT 1 FROM nodes').get"
-    command = [sys.executable, "-c", f"{script}; print(); sys.stdout.flush(); sys.stdin.read()", traveler.home / FILE]
+    command = [
+        sys.executable,
+        "-c",
+        f"{script}; print(); sys.stdout.flush(); sys.stdin.read()",
+        str(traveler.home / FILE),
+    ]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as user_of_it:
         assert user_of_it.stdout
         user_of_it.stdout.readline()
@@ -362,12 +375,12 @@ def test_a_damaged_content_is_found_before_anything_moves(traveler: Traveler) ->
 
 def test_a_copy_that_differs_is_not_kept(traveler: Traveler, monkeypatch: pytest.MonkeyPatch) -> None:
     live(traveler.home, Random(2), 20)
-    put = service.PostgresEnd.put
+    put = PostgresEnd.put
 
     def lose(end: Any, table: Any, rows: Iterator[Any]) -> None:
         put(end, table, list(rows)[1:] if table.name == "nodes" else rows)
 
-    monkeypatch.setattr(service.PostgresEnd, "put", lose)
+    monkeypatch.setattr(PostgresEnd, "put", lose)
     with pytest.raises(StoreError, match="not the same in nodes"):
         traveler.there()
     assert (traveler.count_there(), (traveler.home / MOVED).exists()) == (0, False)
@@ -380,7 +393,15 @@ def test_a_copy_that_differs_is_not_kept(traveler: Traveler, monkeypatch: pytest
 def mover(traveler: Traveler, *, to_sqlite: bool) -> Iterator[Callable[[int], bool]]:
     """Give a function that moves in another process, which dies before a step; it tells whether that died."""
     way = "back" if to_sqlite else "there"
-    command = [sys.executable, "-m", "tests.stores.moving_worker", traveler.home, traveler.url, traveler.owner, way]
+    command: list[str] = [
+        sys.executable,
+        "-m",
+        "tests.stores.moving_worker",
+        str(traveler.home),
+        traveler.url,
+        traveler.owner,
+        way,
+    ]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as worker:
         assert worker.stdin
         assert worker.stdout
@@ -390,7 +411,7 @@ def mover(traveler: Traveler, *, to_sqlite: bool) -> Iterator[Callable[[int], bo
             print(step, file=ask, flush=True)
             said = answer.readline().strip()
             assert said in ("killed", "ended")
-            return said == "killed"
+            return bool(said == "killed")
 
         yield cut_off
         ask.close()
@@ -401,7 +422,7 @@ def is_refused(work: Any) -> bool:
         stores = work()
     except StoreError:
         return True
-    asyncio.run(stores.close())
+    asyncio.run(_close(stores))
     return False
 
 

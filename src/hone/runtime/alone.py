@@ -44,9 +44,9 @@ def _seize(connection: apsw.Connection, home: Path) -> None:
         connection.pragma("locking_mode", "exclusive")
         connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
     except apsw.BusyError as error:
-        users = ", ".join(find_users(home / FILE))
+        users = f" ({', '.join(found)})" if (found := find_users(home / FILE)) else ""
         raise StoreError(
-            f"Another process uses {visible(str(home))}{f' ({users})' if users else ''}; nothing was changed. "
+            f"Another process uses {visible(str(home))}{users}; nothing was changed. "
             "End every hone that runs, such as a chat or a server, and try again."
         ) from error
     except apsw.Error:

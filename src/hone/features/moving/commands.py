@@ -31,9 +31,15 @@ EXTRA = "PostgreSQL needs an extra: pip install 'hone-agent[postgres]'"
 
 @click.command(short_help="Move your data to a PostgreSQL database, or back.")
 @click.option(
-    "--to", "target", required=True, metavar="ADDRESS", help="postgresql://…, or sqlite: the file of this home."
+    "--to",
+    "target",
+    required=True,
+    metavar="ADDRESS",
+    help="postgresql://…, or sqlite: the file of this home.",
 )
-@click.option("--from", "source", default="", metavar="ADDRESS", help="With --to sqlite: where the data is now.")
+@click.option(
+    "--from", "source", default="", metavar="ADDRESS", help="With --to sqlite: where the data is now."
+)
 @click.option("--keep", is_flag=True, help="Only copy, and keep using the source.")
 @click.option("--dry-run", is_flag=True, help="Count what would move, and change nothing.")
 @click.option("--yes", "-y", is_flag=True, help="Change the setting in hone.toml without asking.")
@@ -72,14 +78,17 @@ def make_plan(home: Path, target: str, source: str, *, keep: bool) -> Move:
     address = source or configured if to_sqlite else target
     if to_sqlite and not address:
         raise Refused(
-            "The data of this home is in SQLite already. If it is in a database that hone.toml does not name: "
-            "hone move --to sqlite --from postgresql://…"
+            "The data of this home is in SQLite already. If it is in a database that hone.toml does not "
+            "name: hone move --to sqlite --from postgresql://…"
         )
     if not address.startswith(("postgresql://", "postgres://")):
-        raise click.UsageError("Name a database such as postgresql://user@host/name, or sqlite for this home.")
+        raise click.UsageError(
+            "Name a database such as postgresql://user@host/name, or sqlite for this home."
+        )
     if not to_sqlite and configured:
         raise Refused(
-            f"The data of this home is in {mask_password(configured)}. Bring it home first: hone move --to sqlite"
+            f"The data of this home is in {mask_password(configured)}. Bring it home first: "
+            "hone move --to sqlite"
         )
     return Move(home, address, to_sqlite, datetime.now().astimezone(), keep)
 
@@ -123,7 +132,7 @@ def switch(file: Path, address: str, *, yes: bool) -> None:
     if yes or (at_terminal() and click.confirm(f"{deed} {visible(str(file))}?", default=True)):
         changes: Changes = {DATABASE: address or None}
         write_settings(file, changes)
-        click.echo(f"{'Wrote' if address else 'Removed'} database {'to' if address else 'from'} {visible(str(file))}.")
+        click.echo(f"{'Wrote database to' if address else 'Removed database from'} {visible(str(file))}.")
     else:
         click.echo(f"Next: hone config {f'set database {shown}' if address else 'unset database'}")
 
@@ -135,9 +144,9 @@ def _name_way(plan: Move, where: str) -> str:
 
 def _tell_rows(counts: Mapping[str, int], holdings: Sequence[Holding]) -> None:
     _tell(f"{name}: {number_of(rows, 'row')}" for name, rows in describe_rows(holdings, counts))
-    talks, messages = counts["sessions"], counts["nodes"]
+    talks, messages = number_of(counts["sessions"], "conversation"), number_of(counts["nodes"], "message")
     lessons = number_of(counts["changes"], "change")
-    click.echo(f"  {number_of(talks, 'conversation')} with {number_of(messages, 'message')}, {lessons} of what is known")
+    click.echo(f"  {talks} with {messages}, {lessons} of what is known")
 
 
 def _tell(lines: Iterable[str]) -> None:

@@ -1,7 +1,7 @@
 """Move the data of a home to PostgreSQL, and back.
 
-A move is cut off at any moment without harm. The target gets all rows or none, the source is only marked at the
-end, and the command can be run again: it finds out how far it came.
+A move can be cut off at any moment. The target gets all rows or none, the source is only marked at the end,
+and the command can be run again: it finds out how far it came.
 """
 
 import asyncio
@@ -76,8 +76,8 @@ def _fill(target: PostgresEnd, source: SqliteEnd, known: Fingerprints, where: st
         is_ours = last is not None and last.home == source.read_identity().home
         if not last or not is_ours or not (last.away or last.digest == combine(found)):
             raise Refused(
-                f"{where} has conversations or lessons already; nothing was moved. Move to an empty database, "
-                "or bring those home first: hone move --to sqlite"
+                f"{where} has conversations or lessons already; nothing was moved. "
+                "Move to an empty database, or bring those home first: hone move --to sqlite"
             )
         target.clear()
     copy(source, target, known, report)
@@ -86,13 +86,15 @@ def _fill(target: PostgresEnd, source: SqliteEnd, known: Fingerprints, where: st
 
 def _move_to_sqlite(move: Move, report: Report) -> Copied:
     with _one_move(move.home), _open_pool(move.url) as pool:
-        with alone_in(move.home) as former:
-            with alone_with(pool, move.owner, name_checkout(move.home)) as source:
-                last = source.read_move()
-                if last is not None and last.away:
-                    copied = _finish(former, last, pool.where, report)
-                else:
-                    copied = _fetch(move, source, former, pool.where, report)
+        with (
+            alone_in(move.home) as former,
+            alone_with(pool, move.owner, name_checkout(move.home)) as source,
+        ):
+            last = source.read_move()
+            if last is not None and last.away:
+                copied = _finish(former, last, pool.where, report)
+            else:
+                copied = _fetch(move, source, former, pool.where, report)
         unmark(move.home)
     return copied
 

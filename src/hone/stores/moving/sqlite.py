@@ -1,4 +1,5 @@
-"""SQLite as one end of a move: a file that is read as it lies, or a new one that gets its name when it is whole."""
+"""SQLite as one end of a move: a file that is read as it lies, or a new one that gets its name when it is
+whole."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator
@@ -43,7 +44,7 @@ class SqliteEnd:
 
     def read_identity(self) -> Identity:
         home, backend = self._connection.execute(MIRROR).get
-        return Identity(*(self._last(table) for table in COUNTERS), home, backend)
+        return Identity(self._last("changes"), self._last("jobs"), self._last("rounds"), home, backend)
 
     def put_identity(self, identity: Identity, nodes: int) -> None:
         for table in COUNTERS:

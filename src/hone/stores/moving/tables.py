@@ -60,8 +60,8 @@ TABLES = (
     ),
     _table(
         "sessions",
-        "id title origin folder parent shared created tree model opened opening messages updated chain head hash "
-        "touched",
+        "id title origin folder parent shared created tree model opened opening messages updated chain head "
+        "hash touched",
         "id",
     ),
     _table("spending", "id session at model origin input cached written output cost", "id"),
@@ -69,8 +69,8 @@ TABLES = (
     _contents("knowledge", "deltas", "after", "change"),
     _table(
         "changes",
-        "id at target deed standing confirmed cause about sources actor session parent tool call reason ground "
-        "quotes batch platform",
+        "id at target deed standing confirmed cause about sources actor session parent tool call reason "
+        "ground quotes batch platform",
         "id",
     ),
     _table("deltas", "change position path before after", "change position"),

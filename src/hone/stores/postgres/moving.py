@@ -34,6 +34,12 @@ SELECT attname::text, format_type(CASE WHEN typbasetype <> 0 THEN typbasetype EL
 FROM pg_attribute JOIN pg_type ON pg_type.oid = atttypid
 WHERE attrelid = %(table)s::regclass AND attnum > 0 AND NOT attisdropped
 """
+OWNED = """
+SELECT relname::text FROM pg_class JOIN pg_attribute ON attrelid = pg_class.oid
+WHERE relnamespace = 'hone'::regnamespace AND relkind = 'r' AND attname = 'owner' AND attnum > 0
+"""
+KEPT = ("owners", "moves")
+"""Rows of these are replaced by the move itself."""
 IDENTITY = f"SELECT {', '.join(COUNTERS)}, home, backend FROM owners WHERE owner = %(owner)s"
 PUT_IDENTITY = """
 INSERT INTO owners (owner, changes, jobs, rounds, home, backend)
@@ -58,7 +64,8 @@ SELECT {columns} FROM {table} AS t LEFT JOIN (
 WHERE t.owner = %(owner)s ORDER BY first NULLS FIRST, t.digest
 """
 HOLDERS = """
-SELECT DISTINCT coalesce(nullif(application_name, ''), 'process ' || a.pid), coalesce(host(client_addr), 'this machine')
+SELECT DISTINCT coalesce(nullif(application_name, ''), 'process ' || a.pid),
+    coalesce(host(client_addr), 'this machine')
 FROM pg_locks AS l JOIN pg_stat_activity AS a ON a.pid = l.pid
 WHERE locktype = 'advisory' AND objsubid = 1 AND granted AND l.pid <> pg_backend_pid()
     AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
@@ -85,11 +92,15 @@ class PostgresEnd:
         self._checkout = checkout
 
     def count(self, table: MovedTable) -> int:
-        return int(self._rows.value(f"SELECT count(*) FROM {table.name} WHERE {_where(table)}", **self._fixed))
+        return int(
+            self._rows.value(f"SELECT count(*) FROM {table.name} WHERE {_where(table)}", **self._fixed)
+        )
 
     def rows(self, table: MovedTable, *, by_use: bool = False) -> Iterator[Row]:
         types = self._types[table.name]
-        read = ", ".join(f"t.{each}::int" if types[each] == "boolean" else f"t.{each}" for each in table.columns)
+        read = ", ".join(
+            f"t.{each}::int" if types[each] == "boolean" else f"t.{each}" for each in table.columns
+        )
         if by_use and table.used_in:
             user, column, order = table.used_in
             query = USED_FIRST.format(columns=read, table=table.name, column=column, order=order, user=user)
@@ -108,7 +119,7 @@ class PostgresEnd:
         INSERT INTO {table.name} (owner, {", ".join(names)})
         SELECT %(owner)s, * {", %(checkout)s" if table.checkout else ""} FROM unnest({arrays})
         """
-        for batch in _gather(rows, table):
+        for batch in _gather(rows):
             columns: dict[str, list[Any]] = {
                 f"c{place}": [None if row[place] is None else bool(row[place]) for row in batch]
                 if kind == "boolean"
@@ -127,8 +138,9 @@ class PostgresEnd:
         given = {each: getattr(identity, each) for each in identity.__struct_fields__}
         self._rows.execute(PUT_IDENTITY, **given)
         for table, sequence in SEQUENCES.items():
+            column = SEQUENCE_COLUMNS.get(table, "id")
             highest = self._rows.value(
-                f"SELECT coalesce(max({SEQUENCE_COLUMNS.get(table, 'id')}), 0) FROM {table} WHERE owner = %(owner)s"
+                f"SELECT coalesce(max({column}), 0) FROM {table} WHERE owner = %(owner)s"
             )
             self._advance(sequence, max(highest, nodes) if table == "nodes" else highest)
 
@@ -152,9 +164,12 @@ class PostgresEnd:
         )
 
     def clear(self) -> None:
-        """Remove all rows of the owner that move. Called for a copy that nobody uses."""
-        for table in reversed(TABLES):
-            self._rows.execute(f"DELETE FROM {table.name} WHERE owner = %(owner)s")
+        """Remove all rows of the owner, also those that were made of others. Called for a copy that nobody
+        uses."""
+        moved = [table.name for table in reversed(TABLES)]
+        others = [name for (name,) in self._rows.execute(OWNED) if name not in (*moved, *KEPT)]
+        for name in (*others, *moved):
+            self._rows.execute(f"DELETE FROM {name} WHERE owner = %(owner)s")
 
     def read_move(self) -> LastMove | None:
         found = self._rows.one(MOVE)
@@ -176,7 +191,7 @@ def _where(table: MovedTable) -> str:
     return "owner = %(owner)s AND checkout = %(checkout)s" if table.checkout else "owner = %(owner)s"
 
 
-def _gather(rows: Iterable[Row], table: MovedTable) -> Iterator[list[Row]]:
+def _gather(rows: Iterable[Row]) -> Iterator[list[Row]]:
     """Yield the rows some at a time: few if their contents are large."""
     batch: list[Row] = []
     size = 0
