@@ -22,7 +22,7 @@ import apsw
 from benchmarks.large_home import HomeSize, build
 from hone.features.moving.copying import fingerprint
 from hone.features.moving.service import move_data
-from hone.features.moving.values import Move
+from hone.features.moving.values import MovePlan
 from hone.stores.examine import examine_file
 from hone.stores.home import FILE
 from hone.stores.moving.fingerprints import Fingerprints, combine
@@ -103,7 +103,7 @@ def run_step(way: str, home: Path, url: str) -> Mapping[str, float]:
 
 def take_step(way: str, home: str, url: str) -> None:
     begun = time.perf_counter()
-    moved = move_data(Move(Path(home), url, way == "back", datetime.now(UTC)), lambda *_: None)
+    moved = move_data(MovePlan(Path(home), url, way == "back", datetime.now(UTC)), lambda *_: None)
     used = resource.getrusage(resource.RUSAGE_SELF)
     told = {
         "seconds": time.perf_counter() - begun,

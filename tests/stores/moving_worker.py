@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from hone.features.moving.service import move_data
-from hone.features.moving.values import Move
+from hone.features.moving.values import MovePlan
 from hone.stores.postgres.database import Rows
 from tests.stores.postgres_worker import NOW
 
@@ -58,7 +58,7 @@ def serve(home: str, url: str, owner: str, way: str) -> None:
         child = os.fork()
         if not child:
             die_before(int(line))
-            move_data(Move(Path(home), url, way == "back", NOW, False, owner), lambda *_: None)
+            move_data(MovePlan(Path(home), url, way == "back", NOW, False, owner), lambda *_: None)
             os._exit(0)
         _, status = os.waitpid(child, 0)
         print("killed" if os.WIFSIGNALED(status) else "ended" if status == 0 else "failed", flush=True)

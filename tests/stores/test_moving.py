@@ -29,7 +29,7 @@ from hone.core.transcript import Transcript
 from hone.core.trust import Trust
 from hone.features.moving.copying import fingerprint
 from hone.features.moving.service import move_data
-from hone.features.moving.values import Copied, Move
+from hone.features.moving.values import Copied, MovePlan
 from hone.holdings import all_holdings
 from hone.stores.database import Database
 from hone.stores.examine import examine_file
@@ -65,7 +65,7 @@ class Traveler:
 
     def move(self, *, to_sqlite: bool, keep: bool = False) -> Copied:
         self.now += timedelta(seconds=1)
-        return move_data(Move(self.home, self.url, to_sqlite, self.now, keep, self.owner), quiet)
+        return move_data(MovePlan(self.home, self.url, to_sqlite, self.now, keep, self.owner), quiet)
 
     def there(self, **more: bool) -> Copied:
         return self.move(to_sqlite=False, **more)

@@ -18,7 +18,7 @@ from hone.core.holding import Holding
 from hone.core.secrets.known import mask_password
 from hone.core.visible import one_line, visible
 from hone.features.moving.plan import describe_rows, list_made_again, list_staying
-from hone.features.moving.values import Copied, Forecast, Move
+from hone.features.moving.values import Copied, Forecast, MovePlan
 from hone.holdings import all_holdings
 from hone.settings import Settings, home_folder, read
 from hone.stores.home import FILE
@@ -71,7 +71,7 @@ def move(options: Options, target: str, source: str, *, keep: bool, dry_run: boo
         switch(settings_path(options), "" if plan.to_sqlite else plan.url, yes=yes)
 
 
-def make_plan(home: Path, target: str, source: str, *, keep: bool) -> Move:
+def make_plan(home: Path, target: str, source: str, *, keep: bool) -> MovePlan:
     """Raises Refused for a move that goes from a place to itself, or between two databases."""
     configured = read(home).database
     to_sqlite = target == SQLITE
@@ -90,10 +90,10 @@ def make_plan(home: Path, target: str, source: str, *, keep: bool) -> Move:
             f"The data of this home is in {mask_password(configured)}. Bring it home first: "
             "hone move --to sqlite"
         )
-    return Move(home, address, to_sqlite, datetime.now().astimezone(), keep)
+    return MovePlan(home, address, to_sqlite, datetime.now().astimezone(), keep)
 
 
-def tell_forecast(plan: Move, forecast: Forecast, holdings: Sequence[Holding]) -> None:
+def tell_forecast(plan: MovePlan, forecast: Forecast, holdings: Sequence[Holding]) -> None:
     click.echo(f"Would {'copy' if plan.keep else 'move'} {_name_way(plan, forecast.where)}:")
     _tell_rows(forecast.counts, holdings)
     click.echo(f"Made again there: {'; '.join(list_made_again(holdings))}.")
@@ -102,7 +102,7 @@ def tell_forecast(plan: Move, forecast: Forecast, holdings: Sequence[Holding]) -
     click.echo(f"{forecast.obstacle} It would be refused." if forecast.obstacle else "Nothing was changed.")
 
 
-def tell_done(plan: Move, copied: Copied, holdings: Sequence[Holding]) -> None:
+def tell_done(plan: MovePlan, copied: Copied, holdings: Sequence[Holding]) -> None:
     way = _name_way(plan, copied.where)
     if not copied.made:
         click.echo(f"Everything was there already; finished the move {way}.")
@@ -137,7 +137,7 @@ def switch(file: Path, address: str, *, yes: bool) -> None:
         click.echo(f"Next: hone config {f'set database {shown}' if address else 'unset database'}")
 
 
-def _name_way(plan: Move, where: str) -> str:
+def _name_way(plan: MovePlan, where: str) -> str:
     here = visible(str(plan.home / FILE))
     return f"from {where} to {here}" if plan.to_sqlite else f"from {here} to {where}"
 

@@ -3,25 +3,25 @@
 from collections.abc import Iterator, Mapping
 
 from hone.core.errors import StoreError
-from hone.features.moving.values import Report
-from hone.stores.moving.fingerprints import End, Fingerprints, differing, take
+from hone.features.moving.values import MoveProgress
+from hone.stores.moving.fingerprints import Fingerprints, MoveEnd, differing, take
 from hone.stores.moving.tables import TABLES, MovedTable, Row
 
 STEP = 500
 """Rows after which progress is told."""
 
 
-def count_rows(end: End) -> Mapping[str, int]:
+def count_rows(end: MoveEnd) -> Mapping[str, int]:
     return {table.name: end.count(table) for table in TABLES}
 
 
-def fingerprint(end: End, what: str, report: Report) -> Fingerprints:
+def fingerprint(end: MoveEnd, what: str, report: MoveProgress) -> Fingerprints:
     """Read everything once. Raises Corrupt for a content that its own digest contradicts."""
     tick = _Progress(what, sum(count_rows(end).values()), report)
     return dict(take(end, tick.watch))
 
 
-def copy(source: End, target: End, known: Fingerprints, report: Report) -> None:
+def copy(source: MoveEnd, target: MoveEnd, known: Fingerprints, report: MoveProgress) -> None:
     """Copy all rows. Raises StoreError if the target then holds anything else than the source."""
     progress = _Progress("copying", sum(each.count for each in known.values()), report)
     for table in TABLES:
@@ -37,7 +37,7 @@ def copy(source: End, target: End, known: Fingerprints, report: Report) -> None:
 class _Progress:
     """Counts the rows that pass."""
 
-    def __init__(self, what: str, total: int, report: Report) -> None:
+    def __init__(self, what: str, total: int, report: MoveProgress) -> None:
         self._what, self._total, self._report = what, total, report
         self._done = 0
 

@@ -16,7 +16,7 @@ import apsw
 from hone.core.errors import Refused, StoreError
 from hone.core.visible import path_to_text, visible
 from hone.features.moving.copying import copy, count_rows, fingerprint
-from hone.features.moving.values import Copied, Forecast, Move, Report
+from hone.features.moving.values import Copied, Forecast, MovePlan, MoveProgress
 from hone.files.atomic import settle
 from hone.files.locks import acquire, release
 from hone.runtime.alone import alone_in
@@ -34,7 +34,7 @@ DRAFT = "hone.db.moving"
 LOCK = "move.lock"
 
 
-def forecast(move: Move) -> Forecast:
+def forecast(move: MovePlan) -> Forecast:
     """Count what would move, and look at the target. Nothing is changed anywhere. Raises StoreError."""
     found = probe(move.url, move.owner, name_checkout(move.home) if (move.home / CHECKOUT).exists() else "")
     path = move.home / FILE
@@ -48,12 +48,12 @@ def forecast(move: Move) -> Forecast:
     return Forecast(counts, found.where, taken)
 
 
-def move_data(move: Move, report: Report) -> Copied:
+def move_data(move: MovePlan, report: MoveProgress) -> Copied:
     """Raises Refused or StoreError; then the source is as before, and the target has all of it or nothing."""
     return _move_to_sqlite(move, report) if move.to_sqlite else _move_to_postgres(move, report)
 
 
-def _move_to_postgres(move: Move, report: Report) -> Copied:
+def _move_to_postgres(move: MovePlan, report: MoveProgress) -> Copied:
     with _one_move(move.home), _open_file(move.home) as connection, _open_pool(move.url) as pool:
         source = SqliteEnd(connection)
         known = fingerprint(source, "reading", report)
@@ -65,7 +65,9 @@ def _move_to_postgres(move: Move, report: Report) -> Copied:
         return Copied(known, made, pool.where)
 
 
-def _fill(target: PostgresEnd, source: SqliteEnd, known: Fingerprints, where: str, report: Report) -> bool:
+def _fill(
+    target: PostgresEnd, source: SqliteEnd, known: Fingerprints, where: str, report: MoveProgress
+) -> bool:
     """Copy everything, unless it is there already. A copy of this very home that nobody has used is replaced.
     Raises Refused if anything else is there."""
     if not target.is_empty():
@@ -84,7 +86,7 @@ def _fill(target: PostgresEnd, source: SqliteEnd, known: Fingerprints, where: st
     return True
 
 
-def _move_to_sqlite(move: Move, report: Report) -> Copied:
+def _move_to_sqlite(move: MovePlan, report: MoveProgress) -> Copied:
     with _one_move(move.home), _open_pool(move.url) as pool:
         with (
             alone_in(move.home) as former,
@@ -100,7 +102,7 @@ def _move_to_sqlite(move: Move, report: Report) -> Copied:
 
 
 def _fetch(
-    move: Move, source: PostgresEnd, former: apsw.Connection | None, where: str, report: Report
+    move: MovePlan, source: PostgresEnd, former: apsw.Connection | None, where: str, report: MoveProgress
 ) -> Copied:
     """Make the file, put it in the place of the former one, and mark the source."""
     if source.is_empty():
@@ -135,7 +137,7 @@ def _check_former(home: Path, former: apsw.Connection | None) -> None:
     )
 
 
-def _finish(former: apsw.Connection | None, last: LastMove, where: str, report: Report) -> Copied:
+def _finish(former: apsw.Connection | None, last: LastMove, where: str, report: MoveProgress) -> Copied:
     """Do what is left of a move that was cut off at its end. Raises Refused if the data went elsewhere."""
     if former is not None:
         end = SqliteEnd(former)
@@ -145,7 +147,7 @@ def _finish(former: apsw.Connection | None, last: LastMove, where: str, report: 
     raise Refused(f"The data in {where} has moved to {visible(last.place)} already.")
 
 
-def _note(move: Move, home: str, digest: str, *, away: bool) -> LastMove:
+def _note(move: MovePlan, home: str, digest: str, *, away: bool) -> LastMove:
     place = f"{path_to_text(move.home.resolve())} on {socket.gethostname()}"
     return LastMove(home, place, stamp(move.now), digest, away)
 

@@ -13,7 +13,7 @@ OWNER = "local"
 """The owner of all rows until there are users."""
 
 
-class Move(Struct, frozen=True):
+class MovePlan(Struct, frozen=True):
     """What to move: the data of a home, to the PostgreSQL database at an address, or from there. `keep`: copy
     it, and leave the source in use."""
 
@@ -25,7 +25,7 @@ class Move(Struct, frozen=True):
     owner: str = OWNER
 
 
-class Report(Protocol):
+class MoveProgress(Protocol):
     """Is told what is done, how many rows of it, and how many there are."""
 
     def __call__(self, what: str, done: int, total: int, /) -> None: ...

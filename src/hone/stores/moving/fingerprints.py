@@ -14,7 +14,7 @@ from hone.stores.moving.tables import TABLES, MovedTable, Row
 encode = msgspec.msgpack.Encoder().encode
 
 
-class Identity(Struct, frozen=True):
+class OwnerRecord(Struct, frozen=True):
     """What an owner has once: the last ids that were given, and by what copies kept elsewhere know it."""
 
     changes: int
@@ -24,7 +24,7 @@ class Identity(Struct, frozen=True):
     backend: str
 
 
-class End(Protocol):
+class MoveEnd(Protocol):
     """One database of a move. It belongs to the move alone as long as that takes."""
 
     def count(self, table: MovedTable) -> int: ...
@@ -35,9 +35,9 @@ class End(Protocol):
 
     def put(self, table: MovedTable, rows: Iterable[Row]) -> None: ...
 
-    def read_identity(self) -> Identity: ...
+    def read_identity(self) -> OwnerRecord: ...
 
-    def put_identity(self, identity: Identity, nodes: int) -> None:
+    def put_identity(self, identity: OwnerRecord, nodes: int) -> None:
         """`nodes` is the highest number that a message ever had: no number is given again."""
         ...
 
@@ -56,7 +56,7 @@ Watch = Callable[[MovedTable, Iterator[Row]], Iterator[Row]]
 """Sees the rows of a table as they are read, and passes them on."""
 
 
-def take(end: End, watch: Watch) -> Iterator[tuple[str, Fingerprint]]:
+def take(end: MoveEnd, watch: Watch) -> Iterator[tuple[str, Fingerprint]]:
     """Yield the fingerprint of each table, and one of what the owner has once. Raises Corrupt for a content
     that its own digest contradicts."""
     for table in TABLES:

@@ -12,7 +12,7 @@ from hone.core.errors import StoreError
 from hone.files.atomic import open_file, sync
 from hone.stores import passages
 from hone.stores.database import PATIENCE, create, migrate, plainly
-from hone.stores.moving.fingerprints import Identity
+from hone.stores.moving.fingerprints import OwnerRecord
 from hone.stores.moving.tables import COUNTERS, MovedTable, Row
 
 SUFFIXES = ("", "-wal", "-shm", "-journal")
@@ -20,7 +20,7 @@ LAST = "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = ?), 0)"
 MIRROR = "SELECT home, backend FROM mirror"
 INDEX_LATER = "UPDATE backlog SET upto = (SELECT coalesce(max(id), 0) FROM contents)"
 
-Report = Callable[[str, int, int], None]
+MoveProgress = Callable[[str, int, int], None]
 """Told what is done, how much of it, and how much there is."""
 
 
@@ -42,11 +42,11 @@ class SqliteEnd:
         names, values = ", ".join(table.columns), ", ".join(_write(table, column) for column in table.columns)
         self._connection.executemany(f"INSERT INTO {table.in_sqlite} ({names}) VALUES ({values})", rows)
 
-    def read_identity(self) -> Identity:
+    def read_identity(self) -> OwnerRecord:
         home, backend = self._connection.execute(MIRROR).get
-        return Identity(self._last("changes"), self._last("jobs"), self._last("rounds"), home, backend)
+        return OwnerRecord(self._last("changes"), self._last("jobs"), self._last("rounds"), home, backend)
 
-    def put_identity(self, identity: Identity, nodes: int) -> None:
+    def put_identity(self, identity: OwnerRecord, nodes: int) -> None:
         for table in COUNTERS:
             self._set_last(table, getattr(identity, table))
         self._set_last("nodes", nodes)
@@ -59,7 +59,7 @@ class SqliteEnd:
         """Tell whether nothing was ever said or learned here."""
         return not any(self._last(table) for table in (*COUNTERS, "nodes"))
 
-    def index(self, report: Report) -> None:
+    def index(self, report: MoveProgress) -> None:
         """Make the search index of all messages."""
         connection = self._connection
         connection.execute(INDEX_LATER)

@@ -14,7 +14,7 @@ from msgspec import Struct
 from psycopg import errors
 
 from hone.core.errors import StoreError
-from hone.stores.moving.fingerprints import Identity
+from hone.stores.moving.fingerprints import OwnerRecord
 from hone.stores.moving.tables import (
     COUNTERS,
     SEQUENCE_COLUMNS,
@@ -128,13 +128,13 @@ class PostgresEnd:
             }
             self._rows.execute(query, **columns, **self._fixed)
 
-    def read_identity(self) -> Identity:
+    def read_identity(self) -> OwnerRecord:
         self._rows.execute("SELECT lock_owner(%(owner)s)")
         found = self._rows.one(IDENTITY)
         assert found
-        return Identity(*found)
+        return OwnerRecord(*found)
 
-    def put_identity(self, identity: Identity, nodes: int) -> None:
+    def put_identity(self, identity: OwnerRecord, nodes: int) -> None:
         given = {each: getattr(identity, each) for each in identity.__struct_fields__}
         self._rows.execute(PUT_IDENTITY, **given)
         for table, sequence in SEQUENCES.items():
@@ -235,18 +235,18 @@ def _pass_gate(pool: PostgresPool, rows: Rows) -> None:
         ) from error
 
 
-class Probe(Struct, frozen=True):
+class DatabaseProbe(Struct, frozen=True):
     """What was found at an address: how many rows each table has; none if nobody used it yet."""
 
     where: str
     counts: Mapping[str, int]
 
 
-def probe(url: str, owner: str, checkout: str) -> Probe:
+def probe(url: str, owner: str, checkout: str) -> DatabaseProbe:
     """Look at a database without changing it. Raises StoreError if it cannot be used."""
     pool = PostgresPool(url, lanes=1, readers=1, migrating=False)
     with pool.plainly(), pool.connection(pool.readers, owner) as rows, rows.transaction():
         if not rows.value("SELECT to_regclass('hone.moves') IS NOT NULL"):
-            return Probe(pool.where, {table.name: 0 for table in TABLES})
+            return DatabaseProbe(pool.where, {table.name: 0 for table in TABLES})
         end = PostgresEnd(rows, checkout)
-        return Probe(pool.where, {table.name: end.count(table) for table in TABLES})
+        return DatabaseProbe(pool.where, {table.name: end.count(table) for table in TABLES})
