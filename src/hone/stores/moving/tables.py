@@ -63,6 +63,10 @@ TABLES = (
         "id title origin folder parent shared created tree model opened opening messages updated chain head "
         "hash touched",
         "id",
+        made_again={
+            "mode": "a mode that was chosen for the next turn on a page is chosen again",
+            "mode_chosen": "a mode that was chosen for the next turn on a page is chosen again",
+        },
     ),
     _table("spending", "id session at model origin input cached written output cost", "id"),
     _table("histories", "session messages digest", "session messages"),
@@ -95,6 +99,10 @@ TABLES = (
         "jobs",
         "id session tree messages topics created why state tries review cached error ended changes others",
         "id",
+        made_again={
+            "due": "a review that rests is tried at once in its new place",
+            "rests": "a review that rests is tried at once in its new place",
+        },
     ),
     _table("counts", "tree topic count", "tree topic"),
     _table("looks", "session tree messages folder due cue turns tainted", "session"),
@@ -127,5 +135,8 @@ APART: Mapping[str, str] = {
     "mirror": "the counters and the name of a home move as one row",
     "moves": "a note about the last move, written by each move",
     "migrations": "which migrations this database has seen",
+    "chores": "what workers have to do beside reviews follows from the other tables",
+    "turns": "who answers in which conversation at this moment",
+    "serve_values": "sign-ins at the servers of this database; at another place people sign in again",
 }
 """Tables that are no rows of the owner's, or that are moved in another form."""
