@@ -28,6 +28,7 @@ from hone.stores import passages
 from hone.stores.database import MIGRATIONS, Database
 from hone.stores.recall import SqliteRecall, search
 from hone.stores.sqlite import SqliteSessions
+from hone.stores.sqlite_source import SqliteSource
 from hone.stores.terms import COMMON
 from tests.conftest import Figures, Tier
 from tests.stores.worker import OpenedSessions
@@ -292,7 +293,7 @@ def statements(connection: apsw.Connection, words: str) -> int:
     traced: list[str] = []
     connection.trace_v2(apsw.SQLITE_TRACE_STMT, lambda event: traced.append(event["sql"]))
     try:
-        search(connection, Query(words, today=NOW.date()))
+        search(SqliteSource(connection), Query(words, today=NOW.date()))
     finally:
         connection.trace_v2(0)
     return len([each for each in traced if "'main'." not in each and not each.startswith("--")])

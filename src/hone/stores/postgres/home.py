@@ -9,7 +9,6 @@ from typing import NoReturn
 
 from hone.core.errors import StoreError
 from hone.core.messages import canonical, digest
-from hone.core.recall import Query, SearchResult
 from hone.files.atomic import write
 from hone.stores.home import Stores
 from hone.stores.postgres.claims import PostgresClaims
@@ -20,6 +19,7 @@ from hone.stores.postgres.jobs import PostgresJobs
 from hone.stores.postgres.ledger import PostgresLedger
 from hone.stores.postgres.outbox import PostgresOutbox
 from hone.stores.postgres.overview import PostgresOverview
+from hone.stores.postgres.recall import PostgresRecall
 from hone.stores.postgres.sessions import PostgresSessions
 from hone.stores.postgres.skill_catalog import PostgresSkillCatalog
 
@@ -28,13 +28,6 @@ CHECKOUT = "checkout"
 LOCAL = "local"
 """The owner of all rows until there are users."""
 AWAY = "SELECT place FROM moves WHERE owner = %(owner)s AND away"
-
-
-class PostgresRecall:
-    """Search is not there yet."""
-
-    async def search(self, query: Query) -> SearchResult:
-        raise _missing("Search over conversations")
 
 
 def open_home(home: Path, url: str) -> Stores:
@@ -79,7 +72,7 @@ def over(database: PostgresDatabase, checkout: str, close: Callable[[], Awaitabl
         PostgresLedger(database, checkout),
         PostgresSkillCatalog(database),
         PostgresJobs(database),
-        PostgresRecall(),
+        PostgresRecall(database),
         PostgresCuratorRuns(database),
         PostgresOutbox(database),
         lambda: PostgresClaims(database),
