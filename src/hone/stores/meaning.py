@@ -27,6 +27,7 @@ CODED, ADDED = 200, 30
 SAMPLE, ENOUGH = 50, 10
 """Messages, evenly spread, that show how similar unrelated ones are, and how many are enough to tell."""
 
+
 def combine(
     words: WordSource, vectors: VectorSource, ranked: Ranked, question: ParsedQuestion, query: Query
 ) -> Ranked:

@@ -19,6 +19,7 @@ from hone.stores.window import Window
 OCCURRENCES = 20
 """Nodes of one content that are looked at, the latest first: some words are said every day."""
 
+
 class Owner(Struct, frozen=True):
     """The session that a spot is shown in. `left` tells that it has gone on without it. `line` are its nodes
     from about the spot on, where others have the same conversation."""
@@ -29,9 +30,7 @@ class Owner(Struct, frozen=True):
     line: frozenset[int] | None = None
 
 
-def spots(
-    source: PlaceSource, contents: Sequence[int], only: Window, times: Window
-) -> dict[int, list[Spot]]:
+def spots(source: PlaceSource, contents: Sequence[int], only: Window, times: Window) -> dict[int, list[Spot]]:
     """Where each was said within the bounds, the latest first; at the times asked for, if possible."""
     found = _spots(source, contents, only & times)
     missing = [id for id in contents if id not in found] if times.spans else []

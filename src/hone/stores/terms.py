@@ -1,4 +1,4 @@
-"""Ask the word index what a ranking needs: how rare a term is, which contents hold it, which words begin alike."""
+"""Ask the word index what a ranking needs: how rare a term is, who holds it, which words begin alike."""
 
 from collections.abc import Iterable, Sequence
 from math import log

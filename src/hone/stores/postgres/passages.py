@@ -58,8 +58,8 @@ SELECT count(DISTINCT content) FROM nodes AS n WHERE owner = %(owner)s AND id > 
 
 
 class Backlog(Struct, frozen=True):
-    """How far the index goes. All nodes up to `safe` are committed and visible. `newest` is the last one
-    that is; others before it may still be on their way, until all transactions before `horizon` have ended."""
+    """How far the index goes. All nodes up to `safe` are there. `newest` is the last one that is: others
+    before it may be on their way until all transactions before `horizon` have ended."""
 
     upto: int
     safe: int
@@ -90,7 +90,7 @@ def _fill(rows: Rows, backlog: Backlog, after: int) -> int:
     last = int(rows.value(LOCK))
     nodes = rows.execute(NODES, after=after, limit=BATCH).fetchall()
     order = list(dict.fromkeys(content for _, content in nodes))
-    bodies = {digest: body for digest, body in rows.pairs(NEW, digests=order)}
+    bodies = dict(rows.pairs(NEW, digests=order))
     new = [digest for digest in order if digest in bodies]
     mark = mark_of(rows.owner)
     words = [write_words(mark, _text(bodies[digest])) for digest in new]

@@ -13,7 +13,7 @@ NEIGHBORS, FOLLOWING = 3, 9
 SPOKEN = 2_000
 """Messages whose words are looked at for those with one beginning, from the newest on."""
 
-SIZE = "SELECT coalesce(max(last), 0) FROM backlog WHERE owner = %(owner)s"
+SIZE = "SELECT coalesce(max(id), 0) FROM passages WHERE owner = %(owner)s"
 COUNT = "SELECT count_passages(%(queries)s::text[], %(limits)s::integer[])"
 FIND = """
 SELECT place, ids FROM find_passages(
@@ -127,7 +127,8 @@ SELECT here.id, {SPOT} FROM nodes AS here
 CROSS JOIN LATERAL (
     SELECT * FROM nodes AS n WHERE n.owner = %(owner)s AND n.id = here.parent
     UNION ALL (
-        SELECT * FROM nodes AS n WHERE n.owner = %(owner)s AND n.parent = here.id ORDER BY id LIMIT {FOLLOWING}
+        SELECT * FROM nodes AS n WHERE n.owner = %(owner)s AND n.parent = here.id
+        ORDER BY id LIMIT {FOLLOWING}
     )
 ) AS n JOIN passages AS p ON p.owner = %(owner)s AND p.content = n.content
 WHERE here.owner = %(owner)s AND here.id = ANY (%(nodes)s::bigint[]) ORDER BY n.id
