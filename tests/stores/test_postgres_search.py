@@ -1,10 +1,8 @@
-"""F1: search on PostgreSQL finds what SQLite finds, sees all that was stored before, and stays behind the walls."""
+"""F1: search on PostgreSQL finds what SQLite finds, and all that was stored before, behind two walls."""
 
 import asyncio
 import os
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import psycopg
 import pytest
@@ -16,6 +14,7 @@ from hone.core.recall import Hit, Query
 from hone.core.trust import Trust
 from hone.stores.home import Stores
 from hone.stores.postgres import passages
+from hone.stores.postgres.appending import APPEND, Append
 from hone.stores.postgres.database import PostgresDatabase, Rows
 from hone.stores.postgres.search_source import PostgresSource
 from hone.stores.recall import search
@@ -37,8 +36,8 @@ def server() -> str:
 
 
 @pytest.fixture
-def stores() -> Iterator[Stores]:
-    yield shared_stores(new_owner())
+def stores() -> Stores:
+    return shared_stores(new_owner())
 
 
 def shown(hits: tuple[Hit, ...]) -> list[tuple[object, ...]]:
@@ -111,24 +110,14 @@ async def test_what_a_slow_transaction_commits_behind_the_others_is_found() -> N
     await quick.sessions.start(Header(A, NOW), PREFIX, chain.nodes)
     with psycopg.connect(databases.shared()) as connection:
         connection.execute("SET search_path = hone")
-        connection.execute("SELECT enter(%s, false)", (owner,))
         late = chain.then(user("The xylophone."), Trust.OWNER, NOW)
-        connection.execute(
-            """SELECT outcome FROM append(%s, 'a', %s, %s, %s, %s, %s, %s, %s, 0, '', NULL, NULL, NULL, NULL,
-            NULL, NULL, NULL, NULL, '{}', '{}', '{}', '{}', '{}', NULL, NULL, NULL, NULL, NULL, NULL, '{}', '')""",
-            _columns(owner, chain.head, late.nodes[-1]),
-        )
+        step = Append(A, late.nodes[-1:], None, (), None)
+        Rows(connection, owner).execute(APPEND, **step.values())
         await quick.sessions.start(Header(B, NOW), PREFIX, talk("A harbor.").nodes)
         assert len((await quick.recall.search(Query('"harbor"'))).hits) == 1
         assert len((await quick.recall.search(Query('"harbor"'))).hits) == 1
         assert (await quick.recall.search(Query('"xylophone"'))).hits == ()
     assert len((await quick.recall.search(Query('"xylophone"'))).hits) == 1
-
-
-def _columns(owner: str, head: str, node: Any) -> tuple[Any, ...]:
-    return (
-        owner, head, [node.digest], [node.encoded], [node.digest], [node.hash], [int(node.trust)], [0],
-    )  # fmt: skip
 
 
 async def test_a_search_adds_what_is_new_once_and_then_only_reads(stores: Stores) -> None:
