@@ -23,10 +23,10 @@ from tests.contract.kinds import new_owner, sqlite
 from tests.contract.kinds import postgres as shared_stores
 from tests.recall.conversations import Conversation, conversations
 from tests.recall.test_quality import acknowledged, keep
-from tests.stores.test_recall import NOW, PREFIX, WORDS, A, B, play, steps, talk
+from tests.stores.test_recall import NOW, PREFIX, A, B, play, steps, talk
 from tests.tier import Tier, fewer
 
-ASKED = (*(f'"{word}"' for word in WORDS), "apple cellar", "rain*", "Zürich boiler yes", "东")
+ASKED = ('"boiler"', "apple cellar", "rain*", "Zürich yes", "东")
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -43,6 +43,8 @@ async def test_a_conversation_is_kept_continued_reviewed_and_what_was_learned_is
         assert RULE in (await hone("log", env=env)).out
         assert "undone by change 2" in (await hone("undo", "1", env=env)).out
         assert profile(home) == ""
+        found = await hone("sessions", "search", *RULE.split()[:2], env=env)
+        assert (found.code, session in found.out) == (0, True), "search finds it"
         shown = await hone("sessions", "show", session, env=env)
         assert (shown.code, shown.out.count("Yes.")) == (0, 2)
         for command in (["sessions", "delete", "--yes", session], ["skills", "list"], ["curator", "status"]):
@@ -82,7 +84,6 @@ async def test_two_homes_on_one_database_take_each_others_files_for_what_they_ar
         ["backup", "home.hone"],
         ["restore", "home.hone"],
         ["erase", "words", "secret", "--yes"],
-        ["sessions", "search", "anything"],
     ],
     ids=" ".join,
 )

@@ -89,7 +89,7 @@ CONTENTS = "SELECT id, digest, body FROM contents WHERE id IN (SELECT value FROM
 SESSIONS = """
 SELECT chain, id, tree, head, shared, messages, origin, (
     SELECT count(*) = 1 FROM (SELECT 1 FROM sessions AS other WHERE other.tree = s.tree LIMIT 2)
-) FROM sessions AS s WHERE chain IN (SELECT value FROM json_each(?)) ORDER BY shared, created
+) FROM sessions AS s WHERE chain IN (SELECT value FROM json_each(?)) ORDER BY shared, created, id
 """
 HEADERS = """
 SELECT id, created, title, origin, folder, parent, shared, opening FROM sessions

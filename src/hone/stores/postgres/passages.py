@@ -19,14 +19,16 @@ from hone.stores.stemming import split
 
 BATCH, BATCHES = 1_000, 20
 """Nodes that are looked at in one transaction, and transactions before a search answers."""
-LONGEST, KEPT = 200, 120
-"""Bytes of a word in the index. Of a longer one the beginning is kept, and a digest of the whole."""
+SHORT, LONGEST, KEPT = 50, 200, 120
+"""Letters of a word that is short in any script, and bytes of a word in the index. Of a longer one the
+beginning is kept, and a digest of the whole."""
 PLACES, LAST_PLACE = 255, 16_383
 ROOM = 900_000
 """Bytes of all words of one message; PostgreSQL refuses more than a megabyte."""
 
 STATE = """
-SELECT coalesce(b.upto, 0), coalesce(b.seen, 0), coalesce(b.horizon, '0')::text::bigint,
+SELECT CASE WHEN EXISTS (SELECT 1 FROM passages WHERE owner = %(owner)s) THEN coalesce(b.upto, 0) ELSE 0 END,
+    coalesce(b.seen, 0), coalesce(b.horizon, '0')::text::bigint,
     pg_snapshot_xmin(pg_current_snapshot())::text::bigint,
     pg_snapshot_xmax(pg_current_snapshot())::text::bigint,
     coalesce((SELECT max(id) FROM nodes WHERE owner = %(owner)s), 0)
@@ -123,9 +125,11 @@ def write_words(mark: str, text: str) -> str:
     """Write a text as a tsvector. A stem holds letters and digits only, so that none has to be escaped."""
     places: dict[str, list[int]] = {}
     for place, stem in enumerate(split(text), 1):
-        found = places.setdefault(shorten(stem), [])
-        if place <= LAST_PLACE and len(found) < PLACES:
-            found.append(place)
+        word = stem if len(stem) < SHORT else shorten(stem)
+        if word not in places:
+            places[word] = []
+        if place <= LAST_PLACE and len(places[word]) < PLACES:
+            places[word].append(place)
     written: list[str] = []
     room = ROOM
     for stem, at in places.items():

@@ -95,7 +95,8 @@ SELECT chain, id, tree, head, shared, messages, origin, (
     SELECT count(*) = 1 FROM (
         SELECT 1 FROM sessions AS other WHERE other.owner = %(owner)s AND other.tree = s.tree LIMIT 2
     ) AS counted
-) FROM sessions AS s WHERE owner = %(owner)s AND chain = ANY (%(chains)s::bigint[]) ORDER BY shared, created
+) FROM sessions AS s WHERE owner = %(owner)s AND chain = ANY (%(chains)s::bigint[])
+ORDER BY shared, created, id
 """
 HEADERS = """
 SELECT id, created, title, origin, folder, parent, shared, opening FROM sessions

@@ -11,7 +11,7 @@ CREATE TABLE passages (
 );
 -- Each word begins with a short mark of its owner, so that the index leads to the rows of one owner among many. What waits in
 -- the list of an index is read by every search, hence a short one.
-CREATE INDEX passages_words ON passages USING gin (words) WITH (gin_pending_list_limit = 256);
+CREATE INDEX passages_words ON passages USING gin (words) WITH (gin_pending_list_limit = 1024);
 
 -- Up to which node the contents are in the index, and the last number. Nodes get their ids before they are committed: `seen`
 -- is a node up to which all are there as soon as every transaction before `horizon` has ended.
