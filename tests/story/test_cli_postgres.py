@@ -83,7 +83,6 @@ async def test_two_homes_on_one_database_take_each_others_files_for_what_they_ar
         ["doctor", "--repair"],
         ["backup", "home.hone"],
         ["restore", "home.hone"],
-        ["erase", "words", "secret", "--yes"],
     ],
     ids=" ".join,
 )

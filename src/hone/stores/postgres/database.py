@@ -189,6 +189,10 @@ class PostgresPool:
             executor.shutdown()
         self.forget()
 
+    def dial(self) -> Connection[Row]:
+        """Open a connection as the user of the address: nobody's rows, no role."""
+        return self._dial()
+
     def _dial(self) -> Connection[Row]:
         name = f"hone {os.getpid()}@{socket.gethostname()}"
         options: dict[str, Any] = {**ALIVE, "fallback_application_name": name, **conninfo_to_dict(self._url)}
