@@ -51,6 +51,8 @@ async def test_a_conversation_is_kept_continued_reviewed_and_what_was_learned_is
             ended = await hone(*command, env=env)
             assert ended.code == 0, ended.err
         assert (await hone("doctor", env=env)).out.count("sessions: ") == 1
+        deep = await hone("doctor", "--deep", env=env)
+        assert (deep.code, "✗" in deep.out, deep.err) == (0, False, "")
         assert len(json.loads((await hone("sessions", "list", "--json", env=env)).out)) == 1
 
 
@@ -79,7 +81,6 @@ async def test_two_homes_on_one_database_take_each_others_files_for_what_they_ar
 @pytest.mark.parametrize(
     "command",
     [
-        ["doctor", "--deep"],
         ["doctor", "--repair"],
         ["backup", "home.hone"],
         ["restore", "home.hone"],

@@ -95,7 +95,7 @@ def _fill(rows: Rows, backlog: Backlog, after: int) -> int:
     bodies = dict(rows.pairs(NEW, digests=order))
     new = [digest for digest in order if digest in bodies]
     mark = mark_of(rows.owner)
-    words = [write_words(mark, _text(bodies[digest])) for digest in new]
+    words = [write_words(mark, index_text(bodies[digest])) for digest in new]
     rows.execute(PUT, ids=[last + place for place, _ in enumerate(new, 1)], contents=new, words=words)
     reached = nodes[-1][0] if len(nodes) == BATCH else max(backlog.newest, after)
     rows.execute(
@@ -108,7 +108,7 @@ def _fill(rows: Rows, backlog: Backlog, after: int) -> int:
     return int(reached)
 
 
-def _text(body: bytes) -> str:
+def index_text(body: bytes) -> str:
     """Empty for a damaged message: opening its session will say so."""
     try:
         return indexed(said(decode(body)))
