@@ -20,11 +20,11 @@ from tempfile import TemporaryDirectory
 import apsw
 
 from benchmarks.large_home import HomeSize, build
-from hone.features.moving.copying import fingerprint
 from hone.features.moving.service import move_data
 from hone.features.moving.values import MovePlan
 from hone.stores.examine import examine_file
 from hone.stores.home import FILE
+from hone.stores.moving.copying import fingerprint
 from hone.stores.moving.fingerprints import Fingerprints, combine
 from hone.stores.moving.sqlite import SqliteEnd
 from tests.databases import serving

@@ -27,13 +27,13 @@ from hone.core.recall import Query
 from hone.core.topics import NAMES
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
-from hone.features.moving.copying import fingerprint
 from hone.features.moving.service import move_data
 from hone.features.moving.values import Copied, MovePlan
 from hone.holdings import all_holdings
 from hone.stores.database import Database
 from hone.stores.examine import examine_file
 from hone.stores.home import FILE, MOVED, Stores, open_stores
+from hone.stores.moving.copying import fingerprint
 from hone.stores.moving.fingerprints import Fingerprints
 from hone.stores.moving.sqlite import SqliteEnd
 from hone.stores.moving.tables import APART, MADE_AGAIN, TABLES

@@ -40,11 +40,11 @@ def backup(options: Options, file: Path, *, force: bool, verify: bool) -> None:
         click.echo(f"{_name(file)} is sound: {_contents(manifest, size)}.")
         return
     home = options.home or home_folder()
-    with suppress(SettingsError):  # told by what follows
-        Hone(home=home).require_file("hone backup")
-    holdings = find_holdings(options)
+    holdings, now = find_holdings(options), datetime.now().astimezone()
     with ProgressLine() as progress:
-        written = write_backup(home, holdings, file, datetime.now().astimezone(), progress.show, force=force)
+        written = write_backup(
+            home, holdings, file, now, progress.show, force=force, address=find_address(home)
+        )
     click.echo(f"Wrote {_name(file)}: {_contents(written.manifest, written.size)}. Read back and checked.")
     _tell_left_out(written.manifest)
 
@@ -57,18 +57,19 @@ def backup(options: Options, file: Path, *, force: bool, verify: bool) -> None:
 def restore(options: Options, file: Path, *, replace: bool, with_rules: bool) -> None:
     """Restore a home from a FILE that `hone backup` wrote, on this machine or another one.
 
+    Conversations and what was learned go where they are now: into the PostgreSQL database that the home's
+    settings or HONE_DATABASE name, or else into its file hone.db.
+
     The whole file is checked first. Settings that decide what may run without asking are left out, unless you
     add --with-rules. No backup has keys; a home that is replaced passes its own on.
     """
     home = options.home or home_folder()
-    with suppress(SettingsError):  # a home with such settings can be replaced
-        Hone(home=home).require_file("hone restore")
     with ProgressLine() as progress:
         restored = restore_backup(
             file.expanduser(),
             home,
             all_holdings(Hone(home=home, settings=Settings()).parts("holdings")),
-            RestoreOptions(replace, with_rules),
+            RestoreOptions(replace, with_rules, find_address(home)),
             datetime.now().astimezone(),
             progress.show,
         )
@@ -76,6 +77,14 @@ def restore(options: Options, file: Path, *, replace: bool, with_rules: bool) ->
     if restored.left:
         place = f" --home {_name(options.home)}" if options.home else ""
         click.echo(f"To restore that, too: hone{place} restore {_name(file)} --replace --with-rules")
+
+
+def find_address(home: Path) -> str:
+    """Return where the database of a home is, if it is elsewhere. Settings that cannot be read name none: a
+    home with such settings can be replaced."""
+    with suppress(SettingsError):
+        return Hone(home=home).settings.database
+    return ""
 
 
 def find_holdings(options: Options) -> Sequence[Holding]:

@@ -15,13 +15,13 @@ import apsw
 
 from hone.core.errors import Refused, StoreError
 from hone.core.visible import path_to_text, visible
-from hone.features.moving.copying import copy, count_rows, fingerprint
 from hone.features.moving.values import Copied, Forecast, MovePlan, MoveProgress
 from hone.files.atomic import settle
 from hone.files.locks import acquire, release
 from hone.runtime.alone import alone_in
 from hone.stores.database import PATIENCE, Database, connect, plainly
 from hone.stores.home import FILE, MOVED
+from hone.stores.moving.copying import copy, count_rows, fingerprint
 from hone.stores.moving.fingerprints import Fingerprints, combine
 from hone.stores.moving.marker import mark, moved_away, read_marker, unmark
 from hone.stores.moving.sqlite import SqliteEnd, new_file, put_aside

@@ -129,8 +129,10 @@ class PostgresEnd:
             self._rows.execute(query, **columns, **self._fixed)
 
     def read_identity(self) -> OwnerRecord:
-        self._rows.execute("SELECT lock_owner(%(owner)s)")
         found = self._rows.one(IDENTITY)
+        if found is None:
+            self._rows.execute("SELECT lock_owner(%(owner)s)")
+            found = self._rows.one(IDENTITY)
         assert found
         return OwnerRecord(*found)
 
@@ -174,6 +176,9 @@ class PostgresEnd:
     def read_move(self) -> LastMove | None:
         found = self._rows.one(MOVE)
         return LastMove(*found) if found else None
+
+    def forget_move(self) -> None:
+        self._rows.execute("DELETE FROM moves WHERE owner = %(owner)s")
 
     def put_move(self, move: LastMove) -> None:
         self._rows.execute(PUT_MOVE, **{each: getattr(move, each) for each in move.__struct_fields__})

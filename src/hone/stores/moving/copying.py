@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping
 
 from hone.core.errors import StoreError
-from hone.features.moving.values import MoveProgress
 from hone.stores.moving.fingerprints import Fingerprints, MoveEnd, differing, take
+from hone.stores.moving.sqlite import MoveProgress
 from hone.stores.moving.tables import TABLES, MovedTable, Row
 
 STEP = 500
