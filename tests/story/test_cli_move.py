@@ -38,7 +38,9 @@ async def test_a_home_moves_continues_there_learns_there_and_comes_back_with_all
         assert "Both ends hold the same rows: SHA-256 " in moved.out
         assert "Next: hone config set database postgresql://" in moved.out
         refused = await hone("run", "Are you there?", env=env)
-        assert (refused.code, "moved to postgresql://" in refused.err) == (1, True), "nothing is forked silently"
+        assert (refused.code, "moved to postgresql://" in refused.err) == (1, True), (
+            "nothing is forked silently"
+        )
 
         assert (await hone("config", "set", "database", database, env=env)).code == 0
         done = await hone("worker", "--once", env=env)

@@ -79,8 +79,12 @@ FROM erasures WHERE owner = %(owner)s
 """
 FINISH = "UPDATE erasures SET finished = true WHERE owner = %(owner)s AND NOT finished"
 UNFINISHED = "SELECT what FROM erasures WHERE owner = %(owner)s AND NOT finished"
-# A digest of what was said would confirm a guess of the words.
-FORGOTTEN = ("DELETE FROM histories WHERE owner = %(owner)s",)
+FORGOTTEN = (
+    # Vectors of messages have gone with them. Nobody knows which short text the others were made from.
+    "DELETE FROM meanings WHERE owner = %(owner)s",
+    # A digest of what was said would confirm a guess of the words.
+    "DELETE FROM histories WHERE owner = %(owner)s",
+)
 
 
 def scan(rows: Rows, table: str) -> Iterator[tuple[str, bytes]]:

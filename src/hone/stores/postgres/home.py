@@ -5,7 +5,6 @@ import socket
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import NoReturn
 
 from hone.core.errors import StoreError
 from hone.core.messages import canonical, digest
@@ -22,6 +21,7 @@ from hone.stores.postgres.overview import PostgresOverview
 from hone.stores.postgres.recall import PostgresRecall
 from hone.stores.postgres.sessions import PostgresSessions
 from hone.stores.postgres.skill_catalog import PostgresSkillCatalog
+from hone.stores.postgres.vectors import PostgresVectors
 
 CHECKOUT = "checkout"
 """The file that names a home whose database is elsewhere."""
@@ -78,16 +78,8 @@ def over(database: PostgresDatabase, checkout: str, close: Callable[[], Awaitabl
         PostgresCuratorRuns(database),
         PostgresOutbox(database),
         lambda: PostgresClaims(database),
-        _no_vectors,
+        lambda: PostgresVectors(database),
         lambda: PostgresOverview(database),
         lambda: PostgresHistories(database),
         close,
     )
-
-
-def _no_vectors() -> NoReturn:
-    raise _missing("Semantic search")
-
-
-def _missing(what: str) -> StoreError:
-    return StoreError(f"{what} is not available on PostgreSQL yet.")
