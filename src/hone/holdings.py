@@ -32,6 +32,7 @@ HOLDINGS = (
         ),
         places=("hone.db", "hone.db-wal", "hone.db-shm", "moved.json"),
         eraser=DATABASE,
+        elsewhere=("owners", "moves", "passages"),
     ),
     Holding(
         "vectors",
@@ -60,6 +61,7 @@ HOLDINGS = (
             "mirror",
         ),
         eraser=DATABASE,
+        elsewhere=("published",),
     ),
     Holding(
         "reviews",

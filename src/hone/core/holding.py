@@ -28,7 +28,8 @@ class Backup(Enum):
 class Holding(Struct, frozen=True):
     """One place that stores text.
 
-    tables: tables of hone.db
+    tables: tables of hone.db, and of a PostgreSQL database
+    elsewhere: tables that only a PostgreSQL database has
     places: names below the home; a name that ends with a slash is a folder, a star stands for any characters
     lasts:  how long the text stays, for docs/privacy.md
     eraser: "module:object", called with a Hone, which returns an Eraser; empty if no words of a conversation
@@ -44,6 +45,7 @@ class Holding(Struct, frozen=True):
     backup: Backup = Backup.KEPT
     eraser: str = ""
     stays: str = ""
+    elsewhere: tuple[str, ...] = ()
 
 
 class Occurrence(Struct, frozen=True):

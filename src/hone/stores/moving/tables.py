@@ -120,6 +120,7 @@ WORDS, SUMS, CARDS = "the search index", "sums of what was spent", "summaries of
 VECTORS = "vectors, by the embedder in the background"
 MADE_AGAIN: Mapping[str, str] = {
     "passage_words": WORDS,
+    "passages": WORDS,
     "backlog": WORDS,
     "spending_hours": SUMS,
     "cards": CARDS,
