@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from hone.core.errors import Conflict
 from hone.core.ids import SessionId
 from hone.core.messages import assistant, user
-from hone.core.ports import Header
+from hone.core.ports import Header, Sessions
 from hone.core.prefix import Prefix
 from hone.core.recall import Query
 from hone.core.transcript import Transcript
@@ -95,7 +95,7 @@ def test_a_deleted_sessions_words_are_in_no_byte_of_the_index(tmp_path: Path) ->
     assert b"canari" not in path.read_bytes()
 
 
-async def play(store: SqliteSessions, steps: list[tuple[str, int, str]]) -> list[SessionId]:
+async def play(store: Sessions, steps: list[tuple[str, int, str]]) -> list[SessionId]:
     """What can be done with sessions, one step after the other; gives those that are there in the end."""
     alive: list[SessionId] = []
     for number, (deed, which, text) in enumerate(steps):

@@ -5,6 +5,7 @@ A word is a stem with a short mark of its owner. Its positions are kept as far a
 phrases.
 """
 
+from functools import partial
 from hashlib import sha256
 from zlib import crc32
 
@@ -82,7 +83,7 @@ async def catch_up(database: PostgresDatabase, batches: int = BATCHES) -> int:
     for _ in range(batches):
         if after >= backlog.newest:
             return 0
-        after = await database.write(lambda rows, after=after: _fill(rows, backlog, after), "search")
+        after = await database.write(partial(_fill, backlog=backlog, after=after), "search")
     return await database.read(lambda rows: int(rows.value(WAITING, after=after)))
 
 
