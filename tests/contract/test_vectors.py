@@ -116,6 +116,7 @@ def test_none_is_missing_and_none_is_of_another_embedder_whatever_happens(acts: 
     asyncio.run(live(acts, reference(), sqlite("sqlite-memory", Path())))
 
 
+@pytest.mark.timeout(3_600)
 @fewer(8)
 @given(ACTS)
 def test_on_postgresql_none_is_missing_and_none_is_of_another_embedder(acts: list[Act]) -> None:

@@ -102,6 +102,7 @@ async def test_a_question_with_a_meaning_gets_nearly_the_same_answers_as_on_sqli
     await stores[1].close()
 
 
+@pytest.mark.timeout(3_600)
 @fewer(12)
 @given(steps)
 def test_over_any_history_both_find_the_same_and_nothing_is_left_behind(

@@ -31,55 +31,71 @@ def urls() -> Iterator[tuple[str, str]]:
         yield one, two
 
 
+class Homes:
+    """Homes by name, each with the address of its database; none for a file."""
+
+    def __init__(self, root: Path, stage: FakeProvider, addresses: dict[str, str]) -> None:
+        self._root, self._stage = root, stage
+        self.addresses = addresses
+        (root / "work").mkdir()
+
+    async def act(self, home: str, *arguments: str) -> Ended:
+        env = environment(self._root / home, self._stage) | {"HONE_DATABASE": self.addresses[home]}
+        return await hone(*arguments, env=env, folder=self._root / "work")
+
+    async def done(self, home: str, *arguments: str) -> str:
+        ended = await self.act(home, *arguments)
+        assert (ended.code, ended.err) == (0, ""), ended
+        return ended.out
+
+    async def begin(self) -> str:
+        """Talk and learn in the first home, back it up, and return the session."""
+        ran = await self.done("first", "run", "-q", "--json", "remember the plumber")
+        await self.done("first", "memory", "add", FACT)
+        await self.done("first", "memory", "add", OTHER)
+        assert "Read back and checked" in await self.done("first", "backup", "a.tgz")
+        return str(json.loads(ran)["session"])
+
+
 async def test_a_backup_is_a_way_between_postgresql_and_a_home(tmp_path: Path, urls: tuple[str, str]) -> None:
     async with FakeProvider(echo) as stage:
-        homes = {"first": urls[0], "plain": "", "second": urls[1]}
-
-        async def act(home: str, *arguments: str) -> Ended:
-            (tmp_path / "work").mkdir(exist_ok=True)
-            env = environment(tmp_path / home, stage) | {"HONE_DATABASE": homes[home]}
-            return await hone(*arguments, env=env, folder=tmp_path / "work")
-
-        async def done(home: str, *arguments: str) -> str:
-            ended = await act(home, *arguments)
-            assert (ended.code, ended.err) == (0, ""), ended
-            return ended.out
-
-        async def is_whole(home: str) -> None:
-            assert "✗" not in await done(home, "doctor", "--deep")
-            assert FACT in await done(home, "memory", "show")
-            assert session[:6] in await done(home, "sessions", "search", "plumber")
-            answer = await act(home, "run", "-q", "-r", session, "and now?")
-            assert answer.out == "A scripted model heard: and now?\n"
-
-        session = json.loads(await done("first", "run", "-q", "--json", "remember the plumber"))["session"]
-        await done("first", "memory", "add", FACT)
-        await done("first", "memory", "add", OTHER)
-        assert "Read back and checked" in await done("first", "backup", "a.tgz")
-        assert "is sound" in await done("first", "backup", "--verify", "a.tgz")
+        homes = Homes(tmp_path, stage, {"first": urls[0], "plain": "", "second": urls[1]})
+        session = await homes.begin()
         for home in ("plain", "second"):
-            assert "Restored" in await done(home, "restore", "a.tgz")
+            assert "Restored" in await homes.done(home, "restore", "a.tgz")
             assert (tmp_path / home / "hone.db").exists() == (home == "plain")
-            await is_whole(home)
-
-        refused = await act("second", "restore", "a.tgz")
+            assert "✗" not in await homes.done(home, "doctor", "--deep")
+            assert FACT in await homes.done(home, "memory", "show")
+            assert session[:6] in await homes.done(home, "sessions", "search", "plumber")
+        answer = await homes.act("second", "run", "-q", "-r", session, "and now?")
+        assert answer.out == "A scripted model heard: and now?\n"
+        refused = await homes.act("second", "restore", "a.tgz")
         assert (refused.code, "--replace" in refused.err) == (1, True)
-        await done("plain", "memory", "add", "Only in the plain home.")
-        await done("plain", "backup", "b.tgz")
-        await done("second", "restore", "b.tgz", "--replace")
-        assert "Only in the plain home." in await done("second", "memory", "show")
-        await is_whole("second")
-        [kept] = tmp_path.glob("second-before-restore-*")
-        homes[kept.name] = ""
-        former = await done(kept.name, "memory", "show")
-        assert (FACT in former, "Only in" in former) == (True, False), "what was replaced works as a home"
 
-        await done("second", "erase", "words", OTHER, "--yes")
-        again = await done("second", "restore", "b.tgz", "--replace")
+
+@pytest.mark.long
+async def test_what_a_restore_replaces_is_kept_and_what_was_erased_since_stays_erased(
+    tmp_path: Path, urls: tuple[str, str]
+) -> None:
+    async with FakeProvider(echo) as stage:
+        homes = Homes(tmp_path, stage, {"first": urls[0], "plain": "", "second": urls[1]})
+        await homes.begin()
+        for home in ("plain", "second"):
+            await homes.done(home, "restore", "a.tgz")
+        await homes.done("plain", "memory", "add", "Only in the plain home.")
+        await homes.done("plain", "backup", "b.tgz")
+        await homes.done("second", "restore", "b.tgz", "--replace")
+        assert "Only in the plain home." in await homes.done("second", "memory", "show")
+        [kept] = tmp_path.glob("second-before-restore-*")
+        homes.addresses[kept.name] = ""
+        former = await homes.done(kept.name, "memory", "show")
+        assert (FACT in former, "Only in" in former) == (True, False), "what was replaced works as a home"
+        await homes.done("second", "erase", "words", OTHER, "--yes")
+        again = await homes.done("second", "restore", "b.tgz", "--replace")
         assert "What was erased since the backup was erased again" in again
-        shown = await done("second", "memory", "show")
+        shown = await homes.done("second", "memory", "show")
         assert (FACT in shown, OTHER in shown) == (True, False)
-        assert "✗" not in await done("second", "doctor", "--deep")
+        assert "✗" not in await homes.done("second", "doctor", "--deep")
 
 
 def test_a_backup_is_of_one_moment_whatever_is_written_meanwhile(
