@@ -16,6 +16,7 @@ from hone.stores.home import Stores
 from hone.stores.postgres import passages
 from hone.stores.postgres.appending import APPEND, Append
 from hone.stores.postgres.database import PostgresDatabase, Rows
+from hone.stores.postgres.examine import examine_database
 from hone.stores.postgres.search_source import PostgresSource
 from hone.stores.recall import search
 from tests import databases
@@ -117,6 +118,9 @@ def test_over_any_history_both_find_the_same_and_nothing_is_left_behind(
             ours, theirs = [await each.recall.search(Query(words, 50)) for each in stores]
             found = [{(hit.header.id, hit.passage, hit.left) for hit in each.hits} for each in (ours, theirs)]
             assert found[0] == found[1], words
+        assert await examine_database(databases.shared(), owner) == [], (
+            "doctor finds nothing to complain about"
+        )
         for name in alive[0]:
             await stores[0].sessions.delete(name)
         await stores[1].close()
