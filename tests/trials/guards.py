@@ -50,6 +50,7 @@ LEARN_TESTS, SHARING_TESTS = "tests/story/test_cli_learn.py", "tests/features/te
 MOVING_TESTS = "tests/features/test_moving_in.py"
 
 PG_TESTS, PG = "tests/stores/test_postgres.py", "stores/postgres/"
+PG_SEARCH = "tests/stores/test_postgres_search.py"
 
 MUTATIONS = (
     of(
@@ -83,6 +84,30 @@ MUTATIONS = (
         "    return digest(canonical(place).encode())\n",
         "    return digest(canonical(place[:0]).encode())\n",
         "tests/story/test_cli_postgres.py",
+    ),
+    of(
+        "postgres: owner of words",
+        "the index of messages answers for any owner",
+        f"{PG}migrations/0007_search.sql",
+        "            WHERE owner = v_owner AND (v_always OR EXISTS (\n",
+        "            WHERE (v_always OR EXISTS (\n",
+        PG_SEARCH,
+    ),
+    of(
+        "postgres: slow writers",
+        "the index counts as complete up to the newest message, whatever is still on its way",
+        f"{PG}passages.py",
+        "    safe = newest if oldest >= next else seen if oldest >= horizon else upto\n",
+        "    safe = newest\n",
+        PG_SEARCH,
+    ),
+    of(
+        "postgres: erased files",
+        "erased rows stay in the files of their tables",
+        f"{PG}purging.py",
+        'sql.SQL("VACUUM (FULL, VERBOSE) {}")',
+        'sql.SQL("VACUUM (VERBOSE) {}")',
+        "tests/story/test_cli_postgres_erase.py",
     ),
     of(
         "learn: whose words",

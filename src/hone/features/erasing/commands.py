@@ -33,6 +33,7 @@ BEYOND = (
     "What left this machine stays where it is: logs of model providers, copies and backups elsewhere, "
     "snapshots of the file system."
 )
+SERVERS = "The log and the backups of the database's server are its operator's."
 
 
 def _options(command: Command) -> Command:
@@ -184,5 +185,5 @@ def _tell(outcome: ErasureOutcome, what: Erasure) -> int:
         click.echo("Erased.")
     for name in proof.owners:
         click.echo(f"{visible(name)} is yours: it has these words, too. Edit it yourself.")
-    click.echo(BEYOND)
+    click.echo(f"{BEYOND} {SERVERS}" if proof.rows else BEYOND)
     return 0 if outcome.is_clean else FAILED

@@ -39,16 +39,16 @@ def open_home(home: Path, url: str) -> Stores:
     return open_stores(url, checkout)
 
 
-def name_checkout(home: Path, place: Path | None = None) -> str:
+def name_checkout(home: Path, at: Path | None = None) -> str:
     """Name a home for good, and differently from every copy of it. If two folders shared a
-    name, an old file in one would count as its owner's edit of what the other has published since. `place` is
+    name, an old file in one would count as its owner's edit of what the other has published since. `at` is
     where the home will lie, if it has another name yet."""
     path = home / CHECKOUT
     with suppress(FileExistsError):
         write(path, os.urandom(16).hex().encode(), over=False)
-    lies = str((place or home).resolve())
-    named = (path.read_text("utf-8"), path.stat().st_ino, lies, socket.gethostname())
-    return digest(canonical(named).encode())
+    lies = str((at or home).resolve())
+    place = (path.read_text("utf-8"), path.stat().st_ino, lies, socket.gethostname())
+    return digest(canonical(place).encode())
 
 
 def open_stores(url: str, checkout: str, owner: str = LOCAL) -> Stores:
