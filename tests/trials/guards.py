@@ -86,14 +86,6 @@ MUTATIONS = (
         "tests/story/test_cli_postgres.py",
     ),
     of(
-        "postgres: owner of words",
-        "the index of messages answers for any owner",
-        f"{PG}migrations/0007_search.sql",
-        "            WHERE owner = v_owner AND (v_always OR EXISTS (\n",
-        "            WHERE (v_always OR EXISTS (\n",
-        PG_SEARCH,
-    ),
-    of(
         "postgres: slow writers",
         "the index counts as complete up to the newest message, whatever is still on its way",
         f"{PG}passages.py",
@@ -1012,7 +1004,7 @@ MUTATIONS = (
     of(
         "restore: a home in use",
         "a home is replaced under a process that uses it",
-        "features/backups/swapping.py",
+        "runtime/alone.py",
         'connection.pragma("locking_mode", "exclusive")',
         "pass",
         BACKUP_TESTS,
