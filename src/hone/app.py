@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, TypeVar
 
 from hone.core.agent import Agent, Limits, relieve
 from hone.core.clock import Clock, SystemClock
-from hone.core.errors import Refused
 from hone.core.ids import SessionId
 from hone.core.jobs import Jobs, Topic
 from hone.core.ledger import MEMORY, Actor, ChangeId, Entry, Ledger
@@ -160,11 +159,6 @@ class Hone(TaskRunner):
         stores = open_stores(self.home, self.settings.database)
         self.say(stores.closed)
         return stores
-
-    def require_file(self, what: str) -> None:
-        """Raise Refused if the database is no file of this home, which `what` needs."""
-        if self.settings.database:
-            raise Refused(f"{what} does not work with a PostgreSQL database yet; use PostgreSQL's own tools.")
 
     @property
     def sessions(self) -> Sessions:

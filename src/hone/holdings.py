@@ -30,8 +30,9 @@ HOLDINGS = (
             "backlog",
             "passage_words",
         ),
-        places=("hone.db", "hone.db-wal", "hone.db-shm"),
+        places=("hone.db", "hone.db-wal", "hone.db-shm", "moved.json"),
         eraser=DATABASE,
+        elsewhere=("owners", "moves", "passages"),
     ),
     Holding(
         "vectors",
@@ -60,6 +61,7 @@ HOLDINGS = (
             "mirror",
         ),
         eraser=DATABASE,
+        elsewhere=("published",),
     ),
     Holding(
         "reviews",
@@ -72,6 +74,7 @@ HOLDINGS = (
         "what is known, as files that you can read and edit",
         places=("MEMORY.md", "USER.md", "projects/", "skills/"),
         eraser=DATABASE,
+        stays="published from the ledger, wherever that is",
     ),
     Holding(
         "spill",
@@ -79,13 +82,21 @@ HOLDINGS = (
         LIMITED,
         places=("spill/",),
         eraser=f"{PLACES}spill",
+        stays="tools read them as files",
     ),
-    Holding("history", "what you typed at the prompt", places=("history",), eraser=f"{PLACES}HistoryEraser"),
+    Holding(
+        "history",
+        "what you typed at the prompt",
+        places=("history",),
+        eraser=f"{PLACES}HistoryEraser",
+        stays="it belongs to the prompt of this machine",
+    ),
     Holding(
         "provenance",
         "digests of foreign lines and files, to recognize them later",
         places=("provenance.db*", "provenance/"),
         eraser=f"{PLACES}ProvenanceEraser",
+        stays="it is about files on this machine",
     ),
     Holding(
         "quarantine",
@@ -93,13 +104,15 @@ HOLDINGS = (
         LIMITED,
         places=("quarantine/",),
         eraser=f"{PLACES}quarantine",
+        stays="files of this machine",
     ),
     Holding(
         "damaged copies",
-        "the database as it was before a repair",
-        places=("hone-damaged-*", "hone.db.repairing*"),
+        "the database as it was before a repair or a move",
+        places=("hone-damaged-*", "hone.db.repairing*", "hone-moved-*", "hone.db.moving*"),
         backup=Backup.LEFT_OUT,
         eraser=f"{PLACES}CopyEraser",
+        stays="copies of a file of this home",
     ),
     Holding(
         "exports",
@@ -107,6 +120,7 @@ HOLDINGS = (
         places=("exports.json",),
         backup=Backup.LEFT_OUT,
         eraser="hone.features.erasing.exports:ExportEraser",
+        stays="it names files on this machine",
     ),
     Holding(
         "erasures",
@@ -119,6 +133,7 @@ HOLDINGS = (
         "hone.toml, your own prompt texts and your named helpers",
         "until you change them",
         places=("hone.toml", "prompts/", "agents/"),
+        stays="each home has its own",
     ),
     Holding(
         "rules",
@@ -129,6 +144,7 @@ HOLDINGS = (
             *("instructions.json", "approved.json", "permissions.json"),
         ),
         backup=Backup.ASKED,
+        stays="they are about folders and files on this machine",
     ),
     Holding(
         "keys",
@@ -139,6 +155,7 @@ HOLDINGS = (
             *("serve-logins.json", "serve-tickets.json", "serve-address.json"),
         ),
         backup=Backup.LEFT_OUT,
+        stays="keys never leave this machine",
     ),
     Holding(
         "locks and caches",
@@ -146,6 +163,7 @@ HOLDINGS = (
         "caches: 30 days after their last use",
         places=("*.lock", "locks/", "caches/", "checkout"),
         backup=Backup.LEFT_OUT,
+        stays="they belong to this machine",
     ),
 )
 

@@ -280,6 +280,16 @@ FEATURES = (
         },
     ),
     Feature(
+        "moving",
+        "doctor",
+        {
+            "move": (
+                "hone.features.moving.commands:move",
+                "Move your data to a PostgreSQL database, or back.",
+            )
+        },
+    ),
+    Feature(
         "local_models",
         "trust",
         {

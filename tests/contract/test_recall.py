@@ -17,8 +17,7 @@ from hone.core.transcript import Transcript
 from hone.core.trust import Trust
 from hone.core.turn import Origin
 from hone.core.value import replace
-from tests.contract.kinds import LOCAL as KINDS
-from tests.contract.kinds import kept
+from tests.contract.kinds import KINDS, kept
 
 NOW = datetime(2026, 3, 5, 12, tzinfo=UTC)
 PREFIX, OTHER = Prefix("scripted/one", "One."), Prefix("scripted/two", "Two.")

@@ -16,10 +16,10 @@ from hone.core.prefix import Prefix
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
 from hone.stores.home import Stores
-from tests.contract.kinds import LOCAL as KINDS
-from tests.contract.kinds import kept, reference, sqlite
+from tests.contract.kinds import KINDS, kept, new_owner, postgres, reference, sqlite
 from tests.contract.test_ledger import NOW
 from tests.doubles.embedder import WordEmbedder
+from tests.tier import fewer
 
 PREFIX = Prefix("scripted/one", "One.")
 ONE, TWO = WordEmbedder("one"), WordEmbedder("two")
@@ -113,11 +113,17 @@ ACTS = st.lists(
 @given(ACTS)
 def test_none_is_missing_and_none_is_of_another_embedder_whatever_happens(acts: list[Act]) -> None:
     """Also if contents come and go, embedders change, and a batch is stored long after it was read."""
-    asyncio.run(live(acts))
+    asyncio.run(live(acts, reference(), sqlite("sqlite-memory", Path())))
 
 
-async def live(acts: list[Act]) -> None:
-    kinds = reference(), sqlite("sqlite-memory", Path())
+@pytest.mark.timeout(3_600)
+@fewer(8)
+@given(ACTS)
+def test_on_postgresql_none_is_missing_and_none_is_of_another_embedder(acts: list[Act]) -> None:
+    asyncio.run(live(acts, reference(), postgres(new_owner())))
+
+
+async def live(acts: list[Act], *kinds: Stores) -> None:
     for stores in kinds:
         await act(stores, acts)
     for embedder in (ONE, TWO):

@@ -62,6 +62,7 @@ OWN = {
     "imports": "import",
     "local_models": "models",
     "mcp": "mcp",
+    "moving": "move",
     "recall": "recall",
     "sharing": "skills sync",
     "templates": "templates",

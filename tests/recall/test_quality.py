@@ -14,7 +14,7 @@ from statistics import fmean
 
 from hone.core.ids import SessionId
 from hone.core.messages import Message, ToolCall, answer, assistant, user
-from hone.core.ports import Header
+from hone.core.ports import Header, Sessions
 from hone.core.prefix import Prefix
 from hone.core.recall import Query, stem
 from hone.core.transcript import Transcript
@@ -142,7 +142,7 @@ def without(question: str, often: set[str]) -> str:
     return " ".join(kept)
 
 
-async def keep(store: SqliteSessions, conversation: Conversation, whose: str = "") -> None:
+async def keep(store: Sessions, conversation: Conversation, whose: str = "") -> None:
     for number, session in enumerate(conversation.sessions, 1):
         chain = Transcript(PREFIX.digest)
         for said in session:

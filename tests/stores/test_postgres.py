@@ -11,17 +11,21 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, get_type_hints
 from urllib.parse import parse_qs, quote, urlsplit
 
 import psycopg
 import pytest
 
+from hone.core.curation import CuratorRuns
 from hone.core.errors import Conflict, StoreError
+from hone.core.histories import Histories
 from hone.core.ids import SessionId
-from hone.core.jobs import TopicCount
-from hone.core.ledger import ChangeId, ChangeQuery, project
-from hone.core.ports import Header
+from hone.core.jobs import Job, Jobs, TopicCount
+from hone.core.ledger import ChangeId, ChangeQuery, Ledger, project
+from hone.core.outbox import Outbox
+from hone.core.ports import Header, Sessions
+from hone.core.skill import SkillCatalog
 from hone.core.topics import NAMES
 from hone.stores.home import Stores
 from hone.stores.postgres import database as database_module
@@ -236,6 +240,53 @@ async def test_a_reader_who_asks_for_what_came_after_misses_nothing(postgres: st
     assert await read(writers) == list(range(1, 3 * count + 1))
     for pool in pools:
         await pool.close()
+
+
+async def test_ids_are_counted_for_each_owner_alone(postgres: str) -> None:
+    pool = PostgresPool(postgres)
+    for _ in range(2):
+        stores, held = over(PostgresDatabase(pool, new_owner()), "", pool.close), None
+        await prepare(stores)
+        for number in range(1, 4):
+            changes, contents = note(held, f"{number}".encode())
+            [entry] = await stores.ledger.record(changes, contents, NOW)
+            held = entry.change.deltas[0].after
+            assert entry.id == number
+        assert sorted(job.id for job in await stores.jobs.jobs()) == [1, 2]
+    await pool.close()
+
+
+async def test_what_a_cancelled_caller_handed_over_is_written_in_its_order(postgres: str) -> None:
+    owner = new_owner()
+    stores, whole = open_stores(postgres, "", owner), said("one", "two", "three", "four")
+    await stores.sessions.start(Header(A, NOW), PREFIX, whole.nodes[:1])
+    changes, contents = note(None, b"text")
+    pieces = (
+        stores.sessions.append(A, whole.nodes[1:2]),
+        stores.ledger.record(changes, contents, NOW),
+        stores.sessions.append(A, whole.nodes[2:3]),
+    )
+    callers = [asyncio.create_task(each) for each in pieces]
+    await asyncio.sleep(0)  # each has handed its work over, and none has heard of it
+    for caller in callers:
+        caller.cancel()
+    assert await asyncio.gather(*callers, return_exceptions=True) != []
+    assert all(caller.cancelled() for caller in callers)
+    await stores.sessions.append(A, whole.nodes[3:])
+    await stores.close()
+    later = shared_stores(owner)
+    assert (await later.sessions.load(A)).transcript.head == whole.head
+    assert await later.ledger.latest() == 1
+
+
+def test_no_port_takes_a_function_that_a_database_would_have_to_call() -> None:
+    """What a store decides by is data, so that a function in the database can decide."""
+    for port in (Sessions, Jobs, Ledger, SkillCatalog, CuratorRuns, Outbox, Histories):
+        for name, method in vars(port).items():
+            if name.startswith("_") or not callable(method):
+                continue
+            hints = get_type_hints(method, localns={"Job": Job})
+            assert not [each for each in hints.values() if "Callable" in str(each)], f"{port.__name__}.{name}"
 
 
 # Killed clients

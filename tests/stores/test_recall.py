@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from hone.core.errors import Conflict
 from hone.core.ids import SessionId
 from hone.core.messages import assistant, user
-from hone.core.ports import Header
+from hone.core.ports import Header, Sessions
 from hone.core.prefix import Prefix
 from hone.core.recall import Query
 from hone.core.transcript import Transcript
@@ -28,6 +28,7 @@ from hone.stores import passages
 from hone.stores.database import MIGRATIONS, Database
 from hone.stores.recall import SqliteRecall, search
 from hone.stores.sqlite import SqliteSessions
+from hone.stores.sqlite_source import SqliteSource
 from hone.stores.terms import COMMON
 from tests.conftest import Figures, Tier
 from tests.stores.worker import OpenedSessions
@@ -94,7 +95,7 @@ def test_a_deleted_sessions_words_are_in_no_byte_of_the_index(tmp_path: Path) ->
     assert b"canari" not in path.read_bytes()
 
 
-async def play(store: SqliteSessions, steps: list[tuple[str, int, str]]) -> list[SessionId]:
+async def play(store: Sessions, steps: list[tuple[str, int, str]]) -> list[SessionId]:
     """What can be done with sessions, one step after the other; gives those that are there in the end."""
     alive: list[SessionId] = []
     for number, (deed, which, text) in enumerate(steps):
@@ -292,7 +293,7 @@ def statements(connection: apsw.Connection, words: str) -> int:
     traced: list[str] = []
     connection.trace_v2(apsw.SQLITE_TRACE_STMT, lambda event: traced.append(event["sql"]))
     try:
-        search(connection, Query(words, today=NOW.date()))
+        search(SqliteSource(connection), Query(words, today=NOW.date()))
     finally:
         connection.trace_v2(0)
     return len([each for each in traced if "'main'." not in each and not each.startswith("--")])

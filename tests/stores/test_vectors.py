@@ -17,6 +17,7 @@ from hone.stores.examine import examine_file
 from hone.stores.home import Stores, over
 from hone.stores.meaning import similarities
 from hone.stores.repair import Rebuilt, repair
+from hone.stores.sqlite_meaning import SqliteVectorSource
 from hone.stores.vector_codes import BLOCK, CodeCache, encode
 from hone.stores.vectors import CACHED
 from tests.contract.test_ledger import NOW
@@ -65,7 +66,7 @@ async def test_the_codes_find_the_nearest_vectors_with_and_without_numpy(tmp_pat
             ]
             assert sorted(far[0]) == sorted(far[1])
             assert len(far[0]) == 20
-        alike = similarities(connection, 1, [1, 2, 3], made[1])
+        alike = similarities(SqliteVectorSource(connection, caches[0]), 1, [1, 2, 3], made[1])
         assert alike == pytest.approx({each: similarity(made[1], made[each]) for each in (1, 2, 3)}, abs=0.02)
     await stores.close()
 

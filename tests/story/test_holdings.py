@@ -4,11 +4,14 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 import apsw
+import psycopg
 
 from hone.app import Hone
 from hone.core.holding import Holding
 from hone.holdings import all_holdings
 from hone.stores.database import Database
+from tests import databases
+from tests.contract.kinds import shared_pool
 from tests.golden import unpack
 
 HOME = Path(__file__).parents[1] / "fixtures" / "home-beec753.tar.gz"
@@ -28,6 +31,18 @@ async def test_every_table_has_one_holding(tmp_path: Path) -> None:
     )
     found = [name for (name,) in rows if not name.startswith("sqlite_") and not name.endswith(SHADOWS)]
     assert sorted(named) == sorted(found)
+
+
+async def test_every_table_of_a_postgres_database_has_one_holding(tmp_path: Path) -> None:
+    known = [name for each in holdings(tmp_path) for name in (*each.tables, *each.elsewhere)]
+    shared_pool()  # makes the schema
+    with psycopg.connect(databases.shared()) as connection:
+        rows = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'hone'").fetchall()
+    found = {name for (name,) in rows} - {"migrations"}
+    assert found - set(known) == set(), "text that nobody erases, backs up or moves"
+    assert len(known) == len(set(known))
+    only = {name for each in holdings(tmp_path) for name in each.elsewhere}
+    assert only <= found
 
 
 def test_every_name_in_a_home_has_one_holding(tmp_path: Path) -> None:

@@ -51,6 +51,7 @@ LEARN_TESTS, SHARING_TESTS = "tests/story/test_cli_learn.py", "tests/features/te
 MOVING_TESTS = "tests/features/test_moving_in.py"
 
 PG_TESTS, PG = "tests/stores/test_postgres.py", "stores/postgres/"
+PG_SEARCH = "tests/stores/test_postgres_search.py"
 
 TRUST_TESTS = "tests/learning/test_reconsider.py"
 
@@ -135,6 +136,22 @@ MUTATIONS = (
         "    return digest(canonical(place).encode())\n",
         "    return digest(canonical(place[:0]).encode())\n",
         "tests/story/test_cli_postgres.py",
+    ),
+    of(
+        "postgres: slow writers",
+        "the index counts as complete up to the newest message, whatever is still on its way",
+        f"{PG}passages.py",
+        "    safe = newest if oldest >= next else seen if oldest >= horizon else upto\n",
+        "    safe = newest\n",
+        PG_SEARCH,
+    ),
+    of(
+        "postgres: erased files",
+        "erased rows stay in the files of their tables",
+        f"{PG}purging.py",
+        'sql.SQL("VACUUM (FULL, VERBOSE) {}")',
+        'sql.SQL("VACUUM (VERBOSE) {}")',
+        "tests/story/test_cli_postgres_erase.py",
     ),
     of(
         "learn: whose words",
@@ -1039,7 +1056,7 @@ MUTATIONS = (
     of(
         "restore: a home in use",
         "a home is replaced under a process that uses it",
-        "features/backups/swapping.py",
+        "runtime/alone.py",
         'connection.pragma("locking_mode", "exclusive")',
         "pass",
         BACKUP_TESTS,

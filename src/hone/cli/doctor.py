@@ -14,7 +14,8 @@ from hone.cli.options import FAILED, Options
 from hone.cli.output import echo_prose
 from hone.cli.searching import describe_search
 from hone.cli.steering import describe_hooks
-from hone.core.errors import HoneError, SettingsError
+from hone.core.errors import HoneError, Refused, SettingsError
+from hone.core.loading import import_object
 from hone.core.visible import visible
 from hone.knowledge import places
 from hone.runtime.provenance.trusting import find_fault
@@ -25,6 +26,9 @@ from hone.stores.keys import examine_keys
 from hone.stores.maintenance import MEMORIES, examine_home, repair_home
 from hone.stores.repair import Rebuilt
 
+SERVER = "hone.stores.postgres.examine:describe_server"
+ADVISE = "hone.stores.postgres.examine:advise"
+"""Loaded where the database is elsewhere."""
 WITHOUT = ": does not hold"
 """What the sandbox says of a way that was not chosen."""
 
@@ -73,6 +77,9 @@ async def examine_hone(hone: Hone, model: str, *, deep: bool = False) -> AsyncIt
     yield _home(hone.home)
     if found_keys := examine_keys(hone.home):
         yield found_keys
+    if hone.settings.database:
+        for found in await _describe_server(hone):
+            yield found
     if deep:
         async for found in _stored(hone):
             yield found
@@ -100,12 +107,20 @@ async def examine_hone(hone: Hone, model: str, *, deep: bool = False) -> AsyncIt
         yield held or number > 0, line
 
 
+async def _describe_server(hone: Hone) -> list[tuple[bool, str]]:
+    try:
+        lines: list[tuple[bool, str]] = await import_object(SERVER)(hone.settings.database)
+    except HoneError as error:
+        return [(False, f"database: {error}")]
+    return lines
+
+
 async def _stored(hone: Hone) -> AsyncIterator[tuple[bool, str]]:
-    hone.require_file("hone doctor --deep")
-    if not (hone.home / FILE).exists():
+    address = hone.settings.database
+    if not address and not (hone.home / FILE).exists():
         yield True, "database: nothing is stored yet"
         return
-    found = await examine_home(hone.home)
+    found = await examine_home(hone.home, address)
     for file, damages in found.items():
         for damage in damages:
             yield damage.kind is DamageKind.COSMETIC, f"{_name(file)}: {damage}"
@@ -113,7 +128,7 @@ async def _stored(hone: Hone) -> AsyncIterator[tuple[bool, str]]:
         yield False, f"hone doctor --repair does not repair {MEMORIES}. Restore it from a backup."
     if lost := found[FILE]:
         cosmetic = all(damage.kind is DamageKind.COSMETIC for damage in lost)
-        yield cosmetic, advise(lost)
+        yield cosmetic, (import_object(ADVISE) if address else advise)(lost)
         if not cosmetic:
             return
     yield True, "database: every message, change and row is what was written"
@@ -142,7 +157,11 @@ async def mended(options: Options) -> AsyncIterator[tuple[bool, str]]:
     """What was saved and what is gone."""
     home = options.home or home_folder()
     with suppress(SettingsError):  # a home with such settings can be repaired
-        Hone(home=home).require_file("hone doctor --repair")
+        if Hone(home=home).settings.database:
+            raise Refused(
+                "hone doctor --repair works on hone.db only. For PostgreSQL: hone doctor --deep says what is "
+                "damaged and what to do."
+            )
     made = await repair_home(home, datetime.now().astimezone())
     if made is None:
         yield True, "database: nothing is damaged; nothing was changed"

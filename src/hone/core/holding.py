@@ -1,4 +1,4 @@
-"""Holdings: the places that store text. Erase, backup and doctor walk them."""
+"""Holdings: the places that store text. Erase, backup, move and doctor walk them."""
 
 from collections.abc import Sequence
 from enum import Enum
@@ -28,11 +28,13 @@ class Backup(Enum):
 class Holding(Struct, frozen=True):
     """One place that stores text.
 
-    tables: tables of hone.db
+    tables: tables of hone.db, and of a PostgreSQL database
+    elsewhere: tables that only a PostgreSQL database has
     places: names below the home; a name that ends with a slash is a folder, a star stands for any characters
     lasts:  how long the text stays, for docs/privacy.md
     eraser: "module:object", called with a Hone, which returns an Eraser; empty if no words of a conversation
             get in
+    stays:  why its places stay in the home when the data moves to a database elsewhere; empty if they do not
     """
 
     name: str
@@ -42,6 +44,8 @@ class Holding(Struct, frozen=True):
     places: tuple[str, ...] = ()
     backup: Backup = Backup.KEPT
     eraser: str = ""
+    stays: str = ""
+    elsewhere: tuple[str, ...] = ()
 
 
 class Occurrence(Struct, frozen=True):

@@ -4,14 +4,12 @@ A message that answers often repeats nothing of what was asked: its neighbors do
 of all that is asked for is a better place than one that shares a single word with the question.
 """
 
-import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from heapq import nlargest
 from math import log
-from typing import Any
 
-import apsw
+from hone.stores.search_source import PlaceSource
 
 NEAR, NEXT_BUT_ONE = 0.45, 0.3
 """How much of a neighbor's score counts for a message."""
@@ -25,31 +23,6 @@ LOOKED, LONG, FALL = 100, 1_000, 0.3
 """Messages whose length is looked at, bytes from which on a score falls, and how much for each time it is e
 times as long."""
 
-STANDING = f"""
-SELECT n.content, n.chain, n.depth FROM json_each(?) CROSS JOIN nodes AS n
-ON n.id IN (SELECT id FROM nodes WHERE content = value ORDER BY id DESC LIMIT {PLACES + 1})
-"""
-LENGTHS = """
-SELECT id, length(body) FROM contents WHERE id IN (SELECT value FROM json_each(?)) AND length(body) > ?
-"""
-# Of each content the latest two nodes: those before, and those after.
-BESIDE = """
-WITH best (content, node, parent, chain) AS (
-    SELECT n.content, n.id, n.parent, n.chain FROM json_each(?) CROSS JOIN nodes AS n
-    ON n.id IN (SELECT id FROM nodes WHERE content = value ORDER BY id DESC LIMIT 2)
-)
-SELECT best.content, best.chain, p.content, pp.content FROM best
-JOIN nodes AS p ON p.id = best.parent LEFT JOIN nodes AS pp ON pp.id = p.parent
-UNION ALL
-SELECT best.content, best.chain, c.content, cc.content FROM best
-JOIN nodes AS c ON c.id IN (SELECT id FROM nodes WHERE parent = best.node LIMIT 3)
-LEFT JOIN nodes AS cc ON cc.parent = c.id
-"""
-FREQUENT = f"""
-SELECT value FROM json_each(?)
-WHERE (SELECT count(*) FROM (SELECT 1 FROM nodes WHERE content = value LIMIT {PLACES + 1})) > {PLACES}
-"""
-
 Standing = dict[int, list[tuple[int, int]]]
 """By content: the chain and the number of each of its latest places."""
 Cover = dict[int, dict[str, float]]
@@ -57,20 +30,19 @@ Cover = dict[int, dict[str, float]]
 Values = Mapping[str, Mapping[int, float]]
 
 
-def settled(connection: apsw.Connection, scores: Mapping[int, float]) -> dict[int, float]:
+def settled(source: PlaceSource, scores: Mapping[int, float]) -> dict[int, float]:
     """Long messages hold more words, so that a word in them tells less."""
-    rows: list[Any] = connection.execute(LENGTHS, (json.dumps(list(scores)), LONG)).fetchall()
-    long: dict[int, int] = dict(rows)
+    long = source.lengths(scores, LONG)
     return {
         id: score / (1 + FALL * log(long[id] / LONG)) if id in long else score for id, score in scores.items()
     }
 
 
-def spread(connection: apsw.Connection, pool: Mapping[int, float], values: Values) -> dict[int, float]:
+def spread(source: PlaceSource, pool: Mapping[int, float], values: Values) -> dict[int, float]:
     """A message counts for more if those beside it fit, too, and may be found by them alone."""
     best = nlargest(LOOKED, pool, key=pool.__getitem__)
-    own = dict(pool) | settled(connection, {id: pool[id] for id in best})
-    standing = _standing(connection, own)
+    own = dict(pool) | settled(source, {id: pool[id] for id in best})
+    standing = _standing(source, own)
     among = Counter(chain for places in standing.values() for chain, _ in places)
     company = {id: places for id, places in standing.items() if any(among[chain] > 1 for chain, _ in places)}
     cover = _cover(company, values)
@@ -86,7 +58,7 @@ def spread(connection: apsw.Connection, pool: Mapping[int, float], values: Value
                 - AROUND_IT * sum(cover[place[0]][term] for term in held)
                 for place in places
             )
-    return whole | _found_beside(connection, own, _words_around(standing, values, best))
+    return whole | _found_beside(source, own, _words_around(standing, values, best))
 
 
 def _words_around(standing: Standing, values: Values, best: Sequence[int]) -> dict[int, float]:
@@ -100,10 +72,9 @@ def _words_around(standing: Standing, values: Values, best: Sequence[int]) -> di
     return {chain: AROUND_IT * sum(words.values()) for chain, words in _cover(kept, values).items()}
 
 
-def _standing(connection: apsw.Connection, own: Mapping[int, float]) -> Standing:
+def _standing(source: PlaceSource, own: Mapping[int, float]) -> Standing:
     found: Standing = {id: [] for id in own}
-    rows: list[Any] = connection.execute(STANDING, (json.dumps(sorted(own)),)).fetchall()
-    for content, chain, depth in rows:
+    for content, chain, depth in source.standing(own, PLACES + 1):
         found[content].append((chain, depth))
     return {id: places for id, places in found.items() if places}
 
@@ -133,17 +104,16 @@ def _beside(
 
 
 def _found_beside(
-    connection: apsw.Connection, own: Mapping[int, float], around: Mapping[int, float]
+    source: PlaceSource, own: Mapping[int, float], around: Mapping[int, float]
 ) -> dict[int, float]:
     """Neighbors of the best that hold none of the words."""
     best = nlargest(SPREADING, own, key=lambda id: (own[id], id))
     shares = {
         (content, chain, neighbor): weight
-        for content, chain, neighbor, weight in _neighbors(connection, best)
+        for content, chain, neighbor, weight in _neighbors(source, best)
         if neighbor not in own
     }
-    receiving = json.dumps(list({neighbor for _, _, neighbor in shares}))
-    frequent = {id for (id,) in connection.execute(FREQUENT, (receiving,))}
+    frequent = source.frequent({neighbor for _, _, neighbor in shares}, PLACES)
     gained: dict[tuple[int, int], float] = defaultdict(float)
     for (content, chain, neighbor), weight in shares.items():
         if neighbor not in frequent:
@@ -154,10 +124,11 @@ def _found_beside(
     return found
 
 
-def _neighbors(connection: apsw.Connection, best: Sequence[int]) -> Iterator[tuple[int, int, int, float]]:
+def _neighbors(source: PlaceSource, best: Sequence[int]) -> Iterator[tuple[int, int, int, float]]:
     """The nearest last, so that it counts where a message is a neighbor twice."""
-    rows: list[Any] = connection.execute(BESIDE, (json.dumps(best),)).fetchall()
+    rows = source.around(best)
     for place, weight in ((3, NEXT_BUT_ONE), (2, NEAR)):
         for row in rows:
-            if row[place] is not None and row[place] != row[0]:
-                yield row[0], row[1], row[place], weight
+            neighbor = row[place]
+            if neighbor is not None and neighbor != row[0]:
+                yield row[0], row[1], neighbor, weight

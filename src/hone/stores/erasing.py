@@ -88,6 +88,8 @@ SPELLED = """
 CREATE VIRTUAL TABLE temp.spelled USING fts5 (text, tokenize = 'porter unicode61 remove_diacritics 2')
 """
 RECORDS = "SELECT name, at, what FROM erasures ORDER BY id"
+NOTED = Change(MEMORY, ChangeKind.ERASE, (), Author(Actor.OWNER), confirmed=True)
+"""What the ledger says of an erasure."""
 CONVERSATION = "conversation"
 """Stands for the messages of a session that goes as a whole."""
 
@@ -193,6 +195,10 @@ def decode_record(what: str) -> Erased:
     return Erased(**json.loads(what))
 
 
+def encode_record(erased: Erased) -> str:
+    return canonical({each: getattr(erased, each) for each in Erased.__struct_fields__})
+
+
 def _erase_messages(connection: apsw.Connection, scrub: Scrubber, erased: Erased) -> set[int]:
     """Return the chains to hash anew."""
     rows = [row for row in scan(connection, "SELECT id, body FROM contents") if scrub.finds(row[1])]
@@ -200,9 +206,7 @@ def _erase_messages(connection: apsw.Connection, scrub: Scrubber, erased: Erased
     nodes, chains = replace_contents(connection, made)
     erased.nodes += nodes
     begun = [row for row in scan(connection, "SELECT id, body FROM prefixes") if scrub.finds(row[1])]
-    roots = replace_prefixes(
-        connection, {id: _scrub_prefix(Prefix.decode(body), scrub) for id, body in begun}
-    )
+    roots = replace_prefixes(connection, {id: scrub_prefix(Prefix.decode(body), scrub) for id, body in begun})
     for chain in roots:
         erased.roots += (
             id for (id,) in connection.execute("SELECT min(id) FROM nodes WHERE chain = ?", (chain,))
@@ -210,7 +214,7 @@ def _erase_messages(connection: apsw.Connection, scrub: Scrubber, erased: Erased
     return chains | roots
 
 
-def _scrub_prefix(prefix: Prefix, scrub: Scrubber) -> Prefix:
+def scrub_prefix(prefix: Prefix, scrub: Scrubber) -> Prefix:
     tools = tuple(map(scrub.json_text, prefix.tools))
     return Prefix(prefix.model, scrub.text(prefix.system), tools, scrub.json_text(prefix.sampling))
 
@@ -251,12 +255,12 @@ def _erase_texts(connection: apsw.Connection, scrub: Scrubber, erased: Erased) -
         for id, *texts in fetch(connection, f"SELECT {key}, {', '.join(columns)} FROM {table}"):
             for column, text in zip(columns, texts, strict=True):
                 if scrub.count(text):
-                    made = _without_blanks(scrub.json_text(text))
+                    made = without_blanks(scrub.json_text(text))
                     connection.execute(f"UPDATE {table} SET {column} = ? WHERE {key} = ?", (made, id))
                     erased.rows.append((table, str(id), column))
 
 
-def _without_blanks(text: str) -> str:
+def without_blanks(text: str) -> str:
     """Leave out members of a list of which nothing is left, such as a quote."""
     if text.startswith("["):
         left = [each for each in json.loads(text) if not (isinstance(each, str) and is_blank(each))]
@@ -288,7 +292,7 @@ def _rename(connection: apsw.Connection, what: Erasure, scrub: Scrubber, erased:
     for change, target in fetch(connection, "SELECT min(id), target FROM changes GROUP BY target"):
         is_key = target.startswith(ITEM) and target.partition("/")[2] in what.keys
         if is_key or scrub.count(target):
-            erased.renamed.append((change, _new_name(target)))
+            erased.renamed.append((change, new_name(target)))
             rename_target(connection, target, erased.renamed[-1][1])
 
 
@@ -317,7 +321,7 @@ def rename_path(connection: apsw.Connection, path: str, new: str) -> None:
     connection.execute("UPDATE holdings SET path = ? WHERE path = ?", (new, path))
 
 
-def _new_name(target: str) -> str:
+def new_name(target: str) -> str:
     name = f"erased-{secrets.token_hex(4)}"
     if target.startswith(ITEM):
         return f"{target.partition('/')[0]}/{name}"
@@ -365,8 +369,7 @@ def _is_indexed(connection: apsw.Connection, term: bytes) -> bool:
 
 def note(connection: apsw.Connection, erased: Erased, at: int, name: str = "") -> None:
     """Record it. The change makes every process read anew what is known."""
-    about = Change(MEMORY, ChangeKind.ERASE, (), Author(Actor.OWNER), confirmed=True)
-    record(connection, [about], {}, moment(at))
+    record(connection, [NOTED], {}, moment(at))
     _put(connection, erased, at, name)
 
 
@@ -376,8 +379,7 @@ def begin(connection: apsw.Connection, holdings: Sequence[str], at: int) -> None
 
 
 def _put(connection: apsw.Connection, erased: Erased, at: int, name: str = "") -> None:
-    what = canonical({each: getattr(erased, each) for each in Erased.__struct_fields__})
-    connection.execute(PUT, (name or secrets.token_hex(8), at, what))
+    connection.execute(PUT, (name or secrets.token_hex(8), at, encode_record(erased)))
 
 
 def target_names(connection: apsw.Connection) -> list[Target]:

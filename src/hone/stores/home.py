@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from hone.core.overview import Overview
 
 FILE = "hone.db"
+MOVED = "moved.json"
+"""The file that says that the data is in a database elsewhere."""
 CLAIMS = "hone.stores.claims:FileClaims"
 RECALL = "hone.stores.recall:SqliteRecall"
 VECTORS = "hone.stores.vectors:SqliteVectors"
@@ -41,6 +43,7 @@ HISTORIES = "hone.stores.histories:SqliteHistories"
 OVERVIEW = "hone.stores.overview:SqliteOverview"
 POSTGRES = "hone.stores.postgres.home:open_home"
 """Loaded with the first home whose database is elsewhere."""
+MOVED_AWAY = "hone.stores.moving.marker:moved_away"
 
 
 class Stores(Struct, frozen=True):
@@ -100,6 +103,8 @@ def open_stores(home: Path, address: str = "") -> Stores:
     if address:
         return _open_elsewhere(home, address)
     path = home / FILE
+    if (home / MOVED).exists():
+        raise import_object(MOVED_AWAY)(home)
     if not _writable(home) and not _exists(path):
         closed = f"{home} cannot be written: this conversation is not kept, and nothing is learned."
         return over(home, Database.in_memory(), closed)

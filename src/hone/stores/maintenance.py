@@ -6,6 +6,7 @@ from datetime import datetime
 from pathlib import Path
 
 from hone.core.errors import StoreError
+from hone.core.loading import import_object
 from hone.stores.damage import Damage, DamageKind
 from hone.stores.database import Database
 from hone.stores.examine import examine_file, examine_pages
@@ -13,11 +14,13 @@ from hone.stores.home import FILE
 from hone.stores.repair import Rebuilt, Repaired, repair
 
 MEMORIES = "memories.db"
+ELSEWHERE = "hone.stores.postgres.examine:examine_database"
 
 
-async def examine_home(home: Path) -> Mapping[str, list[Damage]]:
-    """Return what is damaged, by file. Reads all of the databases."""
-    found = {FILE: await _examine_sessions(home / FILE)}
+async def examine_home(home: Path, address: str = "") -> Mapping[str, list[Damage]]:
+    """Return what is damaged, by file; what lies at an address goes by the name of the file that it replaces.
+    Reads all of the databases."""
+    found = {FILE: await (import_object(ELSEWHERE)(address) if address else _examine_sessions(home / FILE))}
     if (home / MEMORIES).exists():  # it has other tables, so SQLite's check has to do
         found[MEMORIES] = await asyncio.to_thread(examine_file, home / MEMORIES, examine_pages)
     return found

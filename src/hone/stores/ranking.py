@@ -1,4 +1,4 @@
-"""Rank the contents that may answer a question, in SQLite: by words, by what is beside them and by time.
+"""Rank the contents that may answer a question: by words, by what is beside them and by time.
 
 The cost of a question is bounded: only messages with one of its rarest words are read, and the other words
 count only in those.
@@ -8,13 +8,13 @@ from collections.abc import Iterable, Mapping
 from heapq import nlargest
 from itertools import accumulate, pairwise
 
-import apsw
 from msgspec import Struct
 
 from hone.core.recall import Query
 from hone.stores.context import NEAR, settled, spread
 from hone.stores.question import EMPTY, ParsedQuestion, plain
-from hone.stores.terms import COMMON, EXTRA, LATEST, WordIndex
+from hone.stores.search_source import Expression, SearchSource, WordSource
+from hone.stores.terms import COMMON, EXTRA, LATEST, WordIndex, all_of
 from hone.stores.window import Window, bounds, days
 
 SCORED = COMMON
@@ -46,25 +46,25 @@ class Ranked(Struct, frozen=True):
         return first(self.scores, len(self.scores))
 
 
-def rank(connection: apsw.Connection, question: ParsedQuestion, query: Query) -> Ranked:
-    index = WordIndex(connection, bounds(query))
+def rank(source: SearchSource, question: ParsedQuestion, query: Query) -> Ranked:
+    index = WordIndex(source, bounds(query))
     times = days(question.spans)
-    must = " AND ".join(question.phrases)
+    must = all_of(question.phrases)
     holding = index.some(must) if must else []
     if holding:
         # A phrase is for the messages that hold it, not for those beside them.
         scores = _added(index, holding, question.terms, must)
-        best = _pool(connection, scores, index.only, times, CANDIDATES)
-        return Ranked(settled(connection, best), (*question.phrases, *question.terms), question.dropped)
+        best = _pool(source, scores, index.only, times, CANDIDATES)
+        return Ranked(settled(source, best), (*question.phrases, *question.terms), question.dropped)
     terms = question.terms if not must else (*question.terms, *_loose(question))
     tried = (*question.phrases, *terms)
     values = _valued(index, question, terms)
-    scores = _summed(values.values()) or _of(connection, index.only & times, bool(times.spans))
-    pool = _pool(connection, scores, index.only, times, POOL, helped(scores))
+    scores = _summed(values.values()) or _of(source, index.only & times, bool(times.spans))
+    pool = _pool(source, scores, index.only, times, POOL, helped(scores))
     if not pool and index.only.spans:  # the rarest words were said at other times only
         values = _latest(index, [term for term in terms if not is_beginning(term)])
-        pool = _pool(connection, _summed(values.values()), index.only, times, POOL)
-    whole = spread(connection, pool, values)
+        pool = _pool(source, _summed(values.values()), index.only, times, POOL)
+    whole = spread(source, pool, values)
     return Ranked(_cut(whole), tried, question.dropped)
 
 
@@ -94,12 +94,14 @@ def _valued(index: WordIndex, question: ParsedQuestion, terms: Iterable[str]) ->
     values = {term: dict.fromkeys(ids, index.worth(len(ids))) for term, ids in begun.items() if ids}
     following = [term for term in counts if term in whole and counts[term] and term not in lead]
     following = following[: max(0, ENOUGH - len(lead))]
-    within = {term: f"({' OR '.join(lead)}) AND {term}" for term in following} if lead else {}
+    within = {term: (tuple(lead), (term,)) for term in following} if lead else {}
     others = [*_affordable({term: counts[term] for term in counts if term in words}, EXTRA)]
     little = [*_affordable({term: counts[term] for term in counts if term in small}, EXTRA)]
-    held = index.held([*lead, *within.values(), *others, *little])
+    plainly = {term: all_of([term]) for term in (*lead, *others, *little)}
+    found = index.held([*plainly.values(), *within.values()])
+    held = {term: found[each] for term, each in (plainly | within).items()}
     for term in (*lead, *within):
-        values[term] = dict.fromkeys(held[within.get(term, term)], index.worth(counts[term]))
+        values[term] = dict.fromkeys(held[term], index.worth(counts[term]))
     _stand_in(index, question, values, {word: held[word] for word in others}, counts)
     for word in little if values else ():
         values[f"small {word}"] = dict.fromkeys(held[word], SMALL * index.worth(counts[word]))
@@ -146,21 +148,22 @@ def _affordable(counts: Mapping[str, int], most: int) -> list[str]:
 
 def _latest(index: WordIndex, terms: list[str]) -> Values:
     """Where all words are common: the latest messages with all of them, or else with one."""
-    worth, together = index.worth(COMMON), " AND ".join(terms)
+    worth, together = index.worth(COMMON), all_of(terms)
     found = index.newest([together])[together] if terms else []
     values = {term: dict.fromkeys(found, worth) for term in terms}
     if len(found) < LATEST and len(terms) > 1:
-        for term, ids in index.newest(terms).items():
-            values[term] |= dict.fromkeys(ids, worth)
+        single = {all_of([term]): term for term in terms}
+        for each, ids in index.newest(list(single)).items():
+            values[single[each]] |= dict.fromkeys(ids, worth)
     return values
 
 
-def _added(index: WordIndex, holding: list[int], terms: Iterable[str], must: str) -> dict[int, float]:
+def _added(index: WordIndex, holding: list[int], terms: Iterable[str], must: Expression) -> dict[int, float]:
     """What holds the phrases; each other word that stands there, too, counts."""
     values: Values = {"": dict.fromkeys(holding, 1.0)}
     whole = [term for term in terms if not is_beginning(term)]
     counts = index.counts(whole)
-    within = {term: f"({must}) AND {term}" for term in counts if counts[term]}
+    within = {term: (*must, (term,)) for term in counts if counts[term]}
     held = index.held(within.values())
     among = frozenset(holding)
     for term, expression in within.items():
@@ -176,9 +179,9 @@ def _summed(values: Iterable[Mapping[int, float]]) -> dict[int, float]:
     return scores
 
 
-def _of(connection: apsw.Connection, window: Window, wanted: bool) -> dict[int, float]:
+def _of(source: WordSource, window: Window, wanted: bool) -> dict[int, float]:
     """What was said then, if a time is all that is asked for."""
-    return dict.fromkeys(window.latest(connection, CANDIDATES), 1.0) if wanted else {}
+    return dict.fromkeys(source.latest(window, CANDIDATES), 1.0) if wanted else {}
 
 
 def helped(scores: Mapping[int, float]) -> dict[int, float]:
@@ -193,7 +196,7 @@ def helped(scores: Mapping[int, float]) -> dict[int, float]:
 
 
 def _pool(
-    connection: apsw.Connection,
+    source: WordSource,
     scores: dict[int, float],
     only: Window,
     times: Window,
@@ -203,8 +206,8 @@ def _pool(
     """Within the bounds: the first of all, and the first of those from the time that is asked for."""
     looked = TIMELY if times.spans else count
     guess = scores if order_by is None else order_by
-    order = only.sieve(connection, first(guess, len(scores) if only.spans else looked), looked)
-    timely = times.sieve(connection, order, CANDIDATES) if times.spans else ()
+    order = source.sieve(first(guess, len(scores) if only.spans else looked), only, looked)
+    timely = source.sieve(order, times, CANDIDATES) if times.spans else ()
     return {id: scores[id] for id in dict.fromkeys((*order[:count], *timely))}
 
 

@@ -1,7 +1,7 @@
-"""Search over all sessions in SQLite: find the messages that answer a question, and the session of each."""
+"""Search over all sessions: find the messages that answer a question, and the session of each."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -15,16 +15,18 @@ from hone.core.recall import Hit, Passage, Query, SearchResult, is_aside, said
 from hone.core.trust import Trust
 from hone.stores import passages
 from hone.stores.database import Database, Store
-from hone.stores.places import Lineage, Owner, Spot, beside, headers, messages, spots
+from hone.stores.places import Lineage, Owner, beside, headers, messages, spots
 from hone.stores.question import ParsedQuestion, parse, plain
 from hone.stores.ranking import Ranked, rank
+from hone.stores.search_source import SearchSource, Spot
+from hone.stores.sqlite_source import SqliteSource
 from hone.stores.tree import SYMPTOMS, moment
 from hone.stores.window import bounds, days
 
 if TYPE_CHECKING:
-    from hone.stores.meaning import Combine
+    from hone.stores.sqlite_meaning import SqliteMeaning
 
-COMBINE = "hone.stores.meaning:Combine"
+MEANING = "hone.stores.sqlite_meaning:SqliteMeaning"
 FILLING = 20
 """Batches of older messages that a search adds before it answers."""
 TREES = 3
@@ -36,13 +38,15 @@ IN_TIME, SPOKEN, QUOTED = 1.6, 1.4, 0.8
 SHARE = 0.7
 """How much of the list one conversation may fill while others have something, too."""
 
+Combine = Callable[[Ranked, ParsedQuestion, Query], Ranked]
+
 
 class SqliteRecall(Store):
     """The sessions beside this keep the index."""
 
     def __init__(self, database: Database) -> None:
         super().__init__(database)
-        self._by_meaning: Combine | None = None
+        self._meaning: SqliteMeaning | None = None
 
     async def search(self, query: Query) -> SearchResult:
         """What was stored before there was an index is added first, as much as takes a second or two."""
@@ -50,15 +54,20 @@ class SqliteRecall(Store):
             for _ in range(FILLING):
                 if not await self._database.write(passages.fill):
                     break
-        return await self._database.read(partial(search, query=query, combine=self._combine(query)))
+        return await self._database.read(partial(self._search, query=query))
 
-    def _combine(self, query: Query) -> "Combine | None":
+    def _search(self, connection: apsw.Connection, query: Query) -> SearchResult:
+        return search(
+            SqliteSource(connection), query, self._combine(connection, query), passages.waiting(connection)
+        )
+
+    def _combine(self, connection: apsw.Connection, query: Query) -> Combine | None:
         """Return what adds the meaning of a question. It is loaded with the first that has one."""
         if not query.vector:
             return None
-        if self._by_meaning is None:
-            self._by_meaning = import_object(COMBINE)()
-        return self._by_meaning
+        if self._meaning is None:
+            self._meaning = import_object(MEANING)()
+        return partial(self._meaning.combine, connection)
 
 
 class _Place(Struct, frozen=True):
@@ -70,36 +79,39 @@ class _Place(Struct, frozen=True):
     passage: Passage
 
 
-def search(connection: apsw.Connection, query: Query, combine: "Combine | None" = None) -> SearchResult:
+def search(
+    source: SearchSource, query: Query, combine: Combine | None = None, waiting: int = 0
+) -> SearchResult:
+    """Answer a query. `combine` adds its meaning; `waiting` counts messages that the index does not hold."""
     question = parse(query.words, query.today)
-    ranked = rank(connection, question, query)
+    ranked = rank(source, question, query)
     if combine:
-        ranked = combine(connection, ranked, question, query)
+        ranked = combine(ranked, question, query)
     places: list[_Place] = []
     best, step = ranked.best, query.limit + MORE
     for start in range(0, len(best), step):
         if _enough(places, query.limit):
             break
-        places += _places(connection, best[start : start + step], ranked, question, query)
-    hits = _hits(connection, spread_out(places, query.limit))
+        places += _places(source, best[start : start + step], ranked, question, query)
+    hits = _hits(source, spread_out(places, query.limit))
     tried, dropped = (tuple(map(plain, each)) for each in (ranked.tried, ranked.dropped))
-    empty = not hits and connection.execute("SELECT 1 FROM sessions LIMIT 1").get is None
-    return SearchResult(hits, tried, dropped, passages.waiting(connection), empty)
+    empty = not hits and source.is_empty()
+    return SearchResult(hits, tried, dropped, waiting, empty)
 
 
 def _places(
-    connection: apsw.Connection, ids: Sequence[int], ranked: Ranked, question: ParsedQuestion, query: Query
+    source: SearchSource, ids: Sequence[int], ranked: Ranked, question: ParsedQuestion, query: Query
 ) -> Iterator[_Place]:
     """Where contents were said, as far as they are wanted."""
-    found = spots(connection, ids, bounds(query), days(question.spans))
+    found = spots(source, ids, bounds(query), days(question.spans))
     told = {
         id: message
-        for id, (digest, message) in messages(connection, found).items()
+        for id, (digest, message) in messages(source, found).items()
         if digest not in query.seen and question.fits(said(message)) and said(message)
     }
-    line = Lineage(connection, [spot for id in told for spot in found[id]])
+    line = Lineage(source, [spot for id in told for spot in found[id]])
     owned = [(*each, told[id]) for id in ids if id in told for each in line.owners(found[id])[:TREES]]
-    known = headers(connection, {owner.session for _, owner, _ in owned})
+    known = headers(source, {owner.session for _, owner, _ in owned})
     for spot, owner, message in owned:
         header, opening = known.get(owner.session, (None, ""))
         passage = _passage(spot, message)
@@ -144,10 +156,10 @@ def _order(place: _Place) -> tuple[float, int]:
     return -place.score, -place.spot.id
 
 
-def _hits(connection: apsw.Connection, chosen: Sequence[_Place]) -> tuple[Hit, ...]:
-    before, after = beside(connection, [(place.spot, place.owner) for place in chosen])
+def _hits(source: SearchSource, chosen: Sequence[_Place]) -> tuple[Hit, ...]:
+    before, after = beside(source, [(place.spot, place.owner) for place in chosen])
     around = [*before.values(), *after.values()]
-    told = {id: each for id, (_, each) in messages(connection, {spot.content for spot in around}).items()}
+    told = {id: each for id, (_, each) in messages(source, {spot.content for spot in around}).items()}
 
     def neighbor(spot: Spot | None) -> Passage | None:
         message = None if spot is None else told.get(spot.content)

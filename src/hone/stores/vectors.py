@@ -77,14 +77,14 @@ def _missing(connection: apsw.Connection, embedder: str, limit: int) -> tuple[Un
     first, last = connection.execute(RUN, (id,)).get
     above = _rows(connection, ABOVE, last, limit) if last is not None else []
     rows = above or _rows(connection, BELOW, TOP if first is None else first, limit)
-    return tuple(Unembedded(id, digest, _text(body)) for id, digest, body in rows)
+    return tuple(Unembedded(id, digest, read_text(body)) for id, digest, body in rows)
 
 
 def _rows(connection: apsw.Connection, statement: str, start: int, limit: int) -> list[Any]:
     return connection.execute(statement, (start, limit)).fetchall()
 
 
-def _text(body: bytes) -> str:
+def read_text(body: bytes) -> str:
     """Empty if there is nothing to embed, or if the row is damaged: opening its session will say so."""
     try:
         return said(decode(body))[:LENGTH].strip()
@@ -122,18 +122,18 @@ def _coverage(connection: apsw.Connection, embedder: str) -> Coverage:
 
 def _cached(connection: apsw.Connection, embedder: str, texts: Sequence[str]) -> dict[str, bytes]:
     id = number(connection, embedder)
-    found = ((text, connection.execute(FOUND, (id, _digest(text))).get) for text in texts)
+    found = ((text, connection.execute(FOUND, (id, make_digest(text))).get) for text in texts)
     return {text: vector for text, vector in found if vector is not None}
 
 
 def _cache(connection: apsw.Connection, embedder: str, made: Mapping[str, bytes]) -> None:
     connection.execute(NAME, (embedder,))
     id = number(connection, embedder)
-    connection.executemany(CACHE, [(id, _digest(text), vector) for text, vector in made.items()])
+    connection.executemany(CACHE, [(id, make_digest(text), vector) for text, vector in made.items()])
     connection.execute(SHRINK, (id,))
 
 
-def _digest(text: str) -> bytes:
+def make_digest(text: str) -> bytes:
     return sha256(text.encode("utf-8", "surrogatepass")).digest()
 
 

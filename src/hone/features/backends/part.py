@@ -112,7 +112,11 @@ class MemoryPart(Part):
     def holdings(self) -> Sequence[Holding]:
         return (
             Holding(
-                "backends", "memories by key, here or at a service", places=("memories.db*",), eraser=ERASER
+                "backends",
+                "memories by key, here or at a service",
+                places=("memories.db*",),
+                eraser=ERASER,
+                stays="the settings say where memories are kept",
             ),
         )
 

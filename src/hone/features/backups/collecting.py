@@ -11,13 +11,14 @@ import stat
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import apsw
 from msgspec import Struct
 
 from hone.core.errors import Corrupt, StoreError
 from hone.core.holding import Backup, Holding
+from hone.core.loading import import_object
 from hone.core.visible import visible
 from hone.features.backups.archive import PIECE, Report, hash_file
 from hone.features.backups.settings_text import remove_secrets
@@ -38,6 +39,9 @@ from hone.stores.database import PATIENCE, connect, create, plainly
 from hone.stores.home import FILE
 
 NO_ROOM = "There is no space left for the backup. Nothing was written; make room and try again."
+PIN_ROWS = "hone.features.backups.elsewhere:pin_rows"
+SAVE_ROWS = "hone.features.backups.elsewhere:save_rows"
+"""Loaded where the database is elsewhere."""
 PAGES = 1_000
 """Pages of a database that are copied at once."""
 
@@ -58,16 +62,22 @@ class CollectedHome(Struct, frozen=True):
     notes: tuple[str, ...]
 
 
-def collect(home: Path, holdings: Sequence[Holding], stage: Path, report: Report) -> CollectedHome:
-    """Copy everything that belongs into a backup into `stage`. Raises StoreError, Corrupt for a database that
-    is damaged."""
+def collect(
+    home: Path, holdings: Sequence[Holding], stage: Path, report: Report, address: str = ""
+) -> CollectedHome:
+    """Copy everything that belongs into a backup into `stage`, also the rows at the address of a database
+    elsewhere. Raises StoreError, Corrupt for a database that is damaged."""
     copier = HomeCopier(home, stage, report)
     with ExitStack() as held:
         with _locked(home):
             pinned: dict[str, apsw.Connection] = {}
+            rows = held.enter_context(import_object(PIN_ROWS)(address, home)) if address else None
             # The second time sees the files that appeared before the databases were pinned.
             for _ in range(2):
                 found, left = survey(home, holdings)
+                if rows:  # a file of that name is no longer in use
+                    left += [each.path for each in found if each.path == FILE]
+                    found = [each for each in found if each.path != FILE]
                 for each in sorted(filter(_is_database, found), key=_main_first):
                     if each.path not in pinned:
                         pinned[each.path] = held.enter_context(_pin(home, each.path, stage.parent / "aside"))
@@ -75,6 +85,8 @@ def collect(home: Path, holdings: Sequence[Holding], stage: Path, report: Report
                 copier.copy_file(each)
         for each in filter(_is_database, found):
             copier.copy_database(each, pinned[each.path])
+        if rows:
+            copier.copy_rows(rows, holdings)
     for each in found:
         if not _is_database(each) and not _is_published(each):
             copier.copy_file(each)
@@ -224,6 +236,16 @@ class HomeCopier:
             if found.path == FILE:
                 self.schema = int(target.pragma("user_version"))
         self.members.append(BackupMember(found.path, *hash_file(place), found.holding.name))
+
+    def copy_rows(self, rows: Any, holdings: Sequence[Holding]) -> None:
+        """Write the rows of a database elsewhere to hone.db, as they were when they were pinned."""
+        place = make_place(self._stage, FILE)
+        import_object(SAVE_ROWS)(rows, place, self._report)
+        with plainly(place), closing(apsw.Connection(str(place))) as target:
+            check_database(target, place)
+            self.schema = int(target.pragma("user_version"))
+        holding = find_holding(FILE, holdings)
+        self.members.append(BackupMember(FILE, *hash_file(place), holding.name if holding else ""))
 
     def _copy_pages(self, found: HomeFile, source: apsw.Connection, target: apsw.Connection) -> None:
         with target.backup("main", source, "main") as copying:

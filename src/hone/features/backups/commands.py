@@ -1,6 +1,5 @@
 """`hone backup` and `hone restore`: copy a home into one file, and make a home of such a file."""
 
-import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime
@@ -12,6 +11,7 @@ from hone.app import Hone
 from hone.cli.context import with_home
 from hone.cli.options import Options
 from hone.cli.output import number_of
+from hone.cli.progress import ProgressLine
 from hone.core.errors import SettingsError
 from hone.core.holding import Holding
 from hone.core.visible import one_line, visible
@@ -20,8 +20,6 @@ from hone.features.backups.values import BackupManifest
 from hone.features.backups.writing import verify_backup, write_backup
 from hone.holdings import all_holdings
 from hone.settings import Settings, home_folder
-
-WIDEST = 60
 
 
 @click.command(short_help="Copy everything Hone keeps into one FILE.")
@@ -42,11 +40,11 @@ def backup(options: Options, file: Path, *, force: bool, verify: bool) -> None:
         click.echo(f"{_name(file)} is sound: {_contents(manifest, size)}.")
         return
     home = options.home or home_folder()
-    with suppress(SettingsError):  # told by what follows
-        Hone(home=home).require_file("hone backup")
-    holdings = find_holdings(options)
+    holdings, now = find_holdings(options), datetime.now().astimezone()
     with ProgressLine() as progress:
-        written = write_backup(home, holdings, file, datetime.now().astimezone(), progress.show, force=force)
+        written = write_backup(
+            home, holdings, file, now, progress.show, force=force, address=find_address(home)
+        )
     click.echo(f"Wrote {_name(file)}: {_contents(written.manifest, written.size)}. Read back and checked.")
     _tell_left_out(written.manifest)
 
@@ -59,18 +57,19 @@ def backup(options: Options, file: Path, *, force: bool, verify: bool) -> None:
 def restore(options: Options, file: Path, *, replace: bool, with_rules: bool) -> None:
     """Restore a home from a FILE that `hone backup` wrote, on this machine or another one.
 
+    Conversations and what was learned go where they are now: into the PostgreSQL database that the home's
+    settings or HONE_DATABASE name, or else into its file hone.db.
+
     The whole file is checked first. Settings that decide what may run without asking are left out, unless you
     add --with-rules. No backup has keys; a home that is replaced passes its own on.
     """
     home = options.home or home_folder()
-    with suppress(SettingsError):  # a home with such settings can be replaced
-        Hone(home=home).require_file("hone restore")
     with ProgressLine() as progress:
         restored = restore_backup(
             file.expanduser(),
             home,
             all_holdings(Hone(home=home, settings=Settings()).parts("holdings")),
-            RestoreOptions(replace, with_rules),
+            RestoreOptions(replace, with_rules, find_address(home)),
             datetime.now().astimezone(),
             progress.show,
         )
@@ -78,6 +77,14 @@ def restore(options: Options, file: Path, *, replace: bool, with_rules: bool) ->
     if restored.left:
         place = f" --home {_name(options.home)}" if options.home else ""
         click.echo(f"To restore that, too: hone{place} restore {_name(file)} --replace --with-rules")
+
+
+def find_address(home: Path) -> str:
+    """Return where the database of a home is, if it is elsewhere. Settings that cannot be read name none: a
+    home with such settings can be replaced."""
+    with suppress(SettingsError):
+        return Hone(home=home).settings.database
+    return ""
 
 
 def find_holdings(options: Options) -> Sequence[Holding]:
@@ -92,28 +99,6 @@ def find_holdings(options: Options) -> Sequence[Holding]:
     except SettingsError as error:
         click.echo(f"{visible(str(error))} Files that only a plugin knows are not in the backup.", err=True)
         return all_holdings(Hone(home=options.home, settings=Settings()).parts("holdings"))
-
-
-class ProgressLine:
-    """Shows on a terminal what is under way, in one line that is gone at the end."""
-
-    def __init__(self) -> None:
-        self._shown = ""
-
-    def __enter__(self) -> "ProgressLine":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._write("")
-
-    def show(self, what: str, done: int, total: int) -> None:
-        part = f" {100 * done // total}%" if total else ""
-        self._write(one_line(f"{what} …{part}", WIDEST))
-
-    def _write(self, line: str) -> None:
-        if line != self._shown and sys.stderr.isatty():
-            click.echo(f"\r{line.ljust(WIDEST if self._shown else 0)}\r{line}", nl=False, err=True)
-        self._shown = line
 
 
 def _tell_restored(home: Path, restored: RestoredHome) -> None:

@@ -4,22 +4,24 @@ import asyncio
 import errno
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, nullcontext, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 import apsw
 from msgspec import Struct
 
-from hone.core.errors import Refused, StoreError
+from hone.cli.settings_file import find_written, write_settings
+from hone.core.errors import Refused, SettingsError, StoreError
 from hone.core.holding import Holding
+from hone.core.loading import import_object
 from hone.core.visible import visible
 from hone.features.backups.archive import BackupArchive, Report, open_archive
 from hone.features.backups.erasures import apply_later_erasures
 from hone.features.backups.settings_text import remove_rules
 from hone.features.backups.staging import finish, make_place, open_stage, sweep_stages
-from hone.features.backups.swapping import alone_in, is_vacant, put_in_place
+from hone.features.backups.swapping import find_free_name, is_vacant, put_in_place
 from hone.features.backups.values import (
     SETTINGS,
     BackupManifest,
@@ -32,10 +34,17 @@ from hone.features.backups.values import (
 )
 from hone.features.backups.writing import check_database_at, check_room
 from hone.files.atomic import create_file, open_file
+from hone.runtime.alone import alone_in
 from hone.stores.database import MIGRATIONS, PATIENCE, connect, create, plainly, version
 from hone.stores.home import FILE
 
+if TYPE_CHECKING:
+    from hone.features.backups.elsewhere import RowReplacement
+
 PREFIX = ".hone-restore-"
+REPLACING = "hone.features.backups.elsewhere:replacing_rows"
+"""Loaded where the database is elsewhere."""
+DATABASE = ("database",)
 KEYS = "keys"
 """The holding that a backup never has, and that a home keeps when it is replaced."""
 PROVENANCE = "provenance.db"
@@ -49,8 +58,11 @@ UNTRUST = "DELETE FROM trusted WHERE why = 'named'"
 
 
 class RestoreOptions(Struct, frozen=True):
+    """`address` is that of the home's database, if it is elsewhere: the rows are restored there."""
+
     replace: bool = False
     with_rules: bool = False
+    address: str = ""
 
 
 class RestoredHome(Struct, frozen=True):
@@ -82,19 +94,32 @@ def restore_backup(
         with open_archive(file) as archive:
             check_manifest(archive.manifest, len(MIGRATIONS), visible(str(file)))
             check_room(home.parent, archive.manifest.size)
-            with (
-                open_stage(home.parent, PREFIX) as stage,
-                nullcontext() if vacant else alone_in(home) as former,
-            ):
+            with open_stage(home.parent, PREFIX) as stage, ExitStack() as held:
+                former = None if vacant else held.enter_context(alone_in(home))
+                rows = _replace_rows(options, stage, home, held) if options.address else None
+                if rows:
+                    former = held.enter_context(rows.former(replace=options.replace, report=report))
                 builder = HomeBuilder(archive, stage, holdings, options)
                 builder.unpack(report)
                 builder.adjust()
-                if not vacant:
-                    builder.take_over(home, former)
+                builder.point_to(home / SETTINGS)
+                builder.take_over(home, former)
+                if rows:
+                    rows.put(stage, report)
                 finish(stage)
                 kept = put_in_place(stage, home, now)
+                if rows and former:
+                    kept = rows.keep(kept or find_free_name(home, now))
     notes = (*(f"{path} was left by a restore that was cut off." for path in rescued), *builder.notes)
     return RestoredHome(archive.manifest, len(builder.chosen), kept, builder.left, notes)
+
+
+def _replace_rows(options: RestoreOptions, stage: Path, home: Path, held: ExitStack) -> "RowReplacement":
+    """Have the rows of a database elsewhere to oneself until the home is in its place."""
+    aside = held.enter_context(open_stage(home.parent, PREFIX))
+    opened = import_object(REPLACING)(options.address, stage, home, aside / FILE)
+    made: RowReplacement = held.enter_context(opened)
+    return made
 
 
 def _check_home(home: Path, *, vacant: bool, replace: bool) -> None:
@@ -115,6 +140,7 @@ class HomeBuilder:
     ) -> None:
         self._archive, self._stage = archive, stage
         self._holdings, self._with_rules = holdings, options.with_rules
+        self._address = options.address
         self.chosen, self.left = choose_members(archive.manifest, holdings, with_rules=options.with_rules)
         self.notes: list[str] = []
 
@@ -136,9 +162,33 @@ class HomeBuilder:
             if SETTINGS in self.chosen:
                 self._remove_rules()
 
+    def point_to(self, settings: Path) -> None:
+        """Let the restored settings name the database that those of the home name now, or none: the rows are
+        restored there."""
+        place, named = self._stage / SETTINGS, None
+        with suppress(SettingsError):
+            named = find_written(settings, DATABASE)
+        wanted = named if isinstance(named, str) and named else None
+        try:
+            before = find_written(place, DATABASE)
+            if before == wanted:
+                return
+            write_settings(make_place(self._stage, SETTINGS), {DATABASE: wanted})
+        except SettingsError:
+            self.notes.append(f"Check what {SETTINGS} says about database: it could not be changed.")
+            return
+        if not wanted:
+            self.notes.append(
+                f"{SETTINGS} of the backup names a PostgreSQL database. That line was left out, because the "
+                f"data is in {FILE} now."
+                if not self._address
+                else f"{SETTINGS} of the backup names another database. That line was left out."
+            )
+
     def take_over(self, home: Path, former: apsw.Connection | None) -> None:
         """Copy the keys of the former home, which no backup has, and erase what was erased there."""
-        for entry in sorted(os.scandir(home), key=lambda entry: entry.name):
+        lying = list(os.scandir(home)) if home.is_dir() else []
+        for entry in sorted(lying, key=lambda entry: entry.name):
             holding = find_holding(entry.name, self._holdings)
             if holding and holding.name == KEYS and entry.is_file(follow_symlinks=False):
                 with open_file(home / entry.name) as source, self._create(entry.name) as target:

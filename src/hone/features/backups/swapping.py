@@ -3,56 +3,15 @@
 import ctypes
 import errno
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-
-import apsw
 
 from hone.core.errors import Refused, StoreError
 from hone.core.visible import visible
 from hone.files.atomic import settle
-from hone.runtime.claims import find_worker
-from hone.stores.home import FILE
 
 HERE, EXCHANGE = -100, 2
 """Arguments of renameat2: paths as they are, and both names swapped at once."""
-
-
-@contextmanager
-def alone_in(home: Path) -> Iterator[apsw.Connection | None]:
-    """Keep other processes from opening the home's database, and give it; None if there is none. Raises
-    StoreError if another process has it open."""
-    path = home / FILE
-    if find_worker(home) is not None:
-        raise StoreError(
-            f"A worker still learns in {visible(str(home))}; nothing was changed. Stop it and try again: "
-            "hone worker stop"
-        )
-    if not path.exists():
-        yield None
-        return
-    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
-    try:
-        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
-        _seize(connection, home)
-        yield connection
-    finally:
-        connection.close()
-
-
-def _seize(connection: apsw.Connection, home: Path) -> None:
-    try:
-        connection.pragma("locking_mode", "exclusive")
-        connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
-    except apsw.BusyError as error:
-        raise StoreError(
-            f"Another process uses {visible(str(home))}; nothing was changed. End every hone that runs, "
-            "such as a chat or a server, and try again."
-        ) from error
-    except apsw.Error:
-        return  # it is damaged, which is why it is replaced
 
 
 def is_vacant(home: Path) -> bool:

@@ -44,17 +44,25 @@ class WrittenBackup(Struct, frozen=True):
 
 
 def write_backup(
-    home: Path, holdings: Sequence[Holding], file: Path, now: datetime, report: Report, *, force: bool
+    home: Path,
+    holdings: Sequence[Holding],
+    file: Path,
+    now: datetime,
+    report: Report,
+    *,
+    force: bool,
+    address: str = "",
 ) -> WrittenBackup:
-    """Write a backup of a home to a file, which has its name when it is complete and was read back. Raises
-    Refused or StoreError; then nothing was written, and a file that was there is as before."""
+    """Write a backup of a home to a file, which has its name when it is complete and was read back. `address`
+    is that of its database, if it is elsewhere. Raises Refused or StoreError; then nothing was written, and a
+    file that was there is as before."""
     home, folder = Path(os.path.realpath(home)), Path(os.path.realpath(file.parent))
     target = folder / file.name
     _check_target(home, target, force=force)
     with _plainly(target):
         sweep_stages(folder, PREFIX)
         with open_stage(folder, PREFIX) as stage:
-            found = collect(home, holdings, stage / "home", report)
+            found = collect(home, holdings, stage / "home", report, address)
             left = (*found.left_out, *found.notes)
             manifest = BackupManifest(
                 FORMAT, __version__, now.isoformat(timespec="seconds"), found.schema, found.members, left

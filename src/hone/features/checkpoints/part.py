@@ -65,7 +65,8 @@ class CheckpointsPart(Part):
     def holdings(self) -> Sequence[Holding]:
         lasts = f"{self._hone.settings.checkpoints.days} days"
         keeps = "files as they were before tools changed them"
-        return (Holding("checkpoints", keeps, lasts, places=("checkpoints/",), eraser=ERASER),)
+        stays = "copies of files on this machine"
+        return (Holding("checkpoints", keeps, lasts, places=("checkpoints/",), eraser=ERASER, stays=stays),)
 
     async def close(self) -> None:
         if "service" in vars(self):

@@ -50,7 +50,8 @@ class CuratorPart(Part):
         return await count_stale(hone.library, hone.stores.overview, hone.sessions)
 
     def holdings(self) -> Sequence[Holding]:
-        return (Holding("curator", "reports of its runs", places=("curator/",), eraser=ERASER),)
+        stays = "the database has what they say"
+        return (Holding("curator", "reports of its runs", places=("curator/",), eraser=ERASER, stays=stays),)
 
     async def _agent(self) -> Agent:
         return await self._hone.agent(self._hone.settings.learning.model)

@@ -34,6 +34,7 @@ BEYOND = (
     "What left this machine stays where it is: logs of model providers, copies and backups elsewhere, "
     "snapshots of the file system."
 )
+SERVERS = "The log and the backups of the database's server are its operator's."
 
 
 def _options(command: Command) -> Command:
@@ -134,7 +135,6 @@ async def _with_lessons(hone: Hone, what: Erasure) -> Erasure:
 
 def _erase(options: Options, plan: Callable[[Hone], Awaitable[Erasure]], *, dry_run: bool, yes: bool) -> int:
     """Finish what was cut off, show what holds it, ask, erase and prove. Return the exit code."""
-    Hone(home=options.home).require_file("hone erase")
     if not dry_run and with_home(options, _resume):
         click.echo("An erase was cut off before. Its files are done now; repeat it to prove that.")
     what = with_home(options, plan)
@@ -178,10 +178,13 @@ def _tell(outcome: ErasureOutcome, what: Erasure) -> int:
         click.echo(f"Erased, but not everywhere: {named} still has it. Close other programs and repeat this.")
     elif what.words or what.probes:
         searched = f"{number_of(proof.files, 'file')}, {proof.size / MEBIBYTE:,.1f} MiB"
-        click.echo(f"Erased. A search of every byte of this home finds nothing ({searched}).")
+        where = "every byte of this home"
+        if proof.rows:
+            where, searched = f"{where} and of all its rows", f"{searched}, {number_of(proof.rows, 'row')}"
+        click.echo(f"Erased. A search of {where} finds nothing ({searched}).")
     else:
         click.echo("Erased.")
     for name in proof.owners:
         click.echo(f"{visible(name)} is yours: it has these words, too. Edit it yourself.")
-    click.echo(BEYOND)
+    click.echo(f"{BEYOND} {SERVERS}" if proof.rows else BEYOND)
     return 0 if outcome.is_clean else FAILED

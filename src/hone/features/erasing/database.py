@@ -1,10 +1,6 @@
 """Erase from the home's database and the files it publishes: conversations, ledger, journal and skills."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
-from typing import TypeVar
-
-import apsw
+from collections.abc import Sequence
 
 from hone.app import Hone
 from hone.core.erasure import Erasure, Scrubber
@@ -19,13 +15,9 @@ from hone.knowledge.folding import load_steps
 from hone.knowledge.items import Items
 from hone.knowledge.keeper import OWNER
 from hone.knowledge.skills.folder import SetFiles
-from hone.stores import erasing
-from hone.stores.database import Database
-from hone.stores.home import FILE
-from hone.stores.purging import purge
+from hone.stores.erasure_store import open_erasures
 from hone.stores.tree import stamp
 
-T = TypeVar("T")
 PUBLISHED = ("MEMORY.md*", "USER.md*", ".MEMORY.md*", ".USER.md*", "projects/", "skills/")
 DATABASE = "database"
 NAMES = {
@@ -52,12 +44,10 @@ class DatabaseEraser:
 
     def __init__(self, hone: Hone) -> None:
         self._hone = hone
-        self._path = hone.home / FILE
+        self.store = open_erasures(hone.home, hone.settings.database)
 
     async def find(self, what: Erasure) -> Sequence[Occurrence]:
-        if not self._path.exists():
-            return ()
-        found = await self.read(lambda connection: erasing.find(connection, what))
+        found = await self.store.find(what)
         rows = [Occurrence(DATABASE, NAMES.get(each.table, each.table), each.count) for each in found]
         return [*rows, *await self._files().find(replace(what, files=()))]
 
@@ -69,7 +59,7 @@ class DatabaseEraser:
             for target in await self._targets():
                 await keeper.sync(target)
             rewrite = make_rewrite(Scrubber(what.words))
-            await self._write(lambda connection: erasing.erase(connection, what, rewrite, now))
+            await self.store.erase(what, rewrite, now)
         return [*left, *await self.settle(what)]
 
     async def settle(self, what: Erasure) -> Sequence[str]:
@@ -81,48 +71,22 @@ class DatabaseEraser:
         await self._files().erase(replace(what, files=()))
         await self._reject_empty()
         await self._hone.library.listed()
-        return await purge(self._path, what)
+        return await self.store.purge(what)
 
     async def begin(self, holdings: Sequence[str]) -> None:
         """Note from which other holdings it is erased, for a backup that still has it there."""
-        now = stamp(self._hone.clock.now())
         if holdings:
-            await self._write(lambda connection: erasing.begin(connection, holdings, now))
-
-    async def finish(self) -> None:
-        """Note that nothing is left to do."""
-        await self._write(erasing.finish)
-
-    async def is_cut_off(self) -> bool:
-        """Tell whether a killed process left an erasure in the middle."""
-        return self._path.exists() and bool(await self.read(erasing.unfinished))
-
-    async def read(self, work: Callable[[apsw.Connection], T]) -> T:
-        """Read from the database."""
-        async with self._open() as database:
-            return await database.read(work)
-
-    async def _write(self, work: Callable[[apsw.Connection], T]) -> T:
-        async with self._open() as database:
-            return await database.write(work)
-
-    @asynccontextmanager
-    async def _open(self) -> AsyncIterator[Database]:
-        database = Database.open(self._path)
-        try:
-            yield database
-        finally:
-            await database.close()
+            await self.store.begin(holdings, stamp(self._hone.clock.now()))
 
     async def _targets(self) -> list[Target]:
-        every = await self.read(erasing.target_names)
+        every = await self.store.target_names()
         return [each for each in every if not places.is_outside(each)]
 
     async def _uninstall(self, what: Erasure) -> None:
         """Take away skills whose names hold the words, and skills and items of which nothing is to stay."""
         scrub, keeper = Scrubber(what.words), self._hone.keeper
         items = Items(keeper, self._hone.clock)
-        for target in await self.read(erasing.target_names):
+        for target in await self.store.target_names():
             held, name = await keeper.ledger.held(target), places.name_of(target)
             if held and places.is_item(target) and (name in what.keys or scrub.count(name)):
                 await items.keep(target, None, OWNER)

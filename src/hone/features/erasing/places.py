@@ -3,7 +3,6 @@
 import asyncio
 import json
 from collections.abc import Sequence
-from contextlib import closing
 
 import apsw
 
@@ -13,14 +12,13 @@ from hone.core.errors import StoreError
 from hone.core.fingerprints import fingerprint, runs
 from hone.core.holding import Occurrence
 from hone.files.erasing import FileEraser, change_file, remove, remove_whole, walk
-from hone.stores.database import PATIENCE, connect, plainly
-from hone.stores.erasing import texts
-from hone.stores.home import FILE
+from hone.stores.erasure_store import open_erasures
+from hone.stores.home import FILE, MOVED
 from hone.stores.purging import purge, search
 from hone.stores.tainted import FILE as TAINTED
 from hone.stores.tainted import SCRIPTS, TaintStore
 
-COPIES = ("hone-damaged-*", "hone.db.repairing*")
+COPIES = ("hone-damaged-*", "hone.db.repairing*", "hone-moved-*", "hone.db.moving*")
 
 
 def spill(hone: Hone) -> FileEraser:
@@ -73,16 +71,18 @@ def _typed(line: bytes) -> str:
 
 
 class CopyEraser:
-    """Removes the copies that a repair left. They are damaged: no search of them finds everything."""
+    """Removes the copies that a repair or a move left. Those of a repair are damaged: no search of them finds
+    everything. That of a move is the database itself, once the data is elsewhere."""
 
     def __init__(self, hone: Hone) -> None:
         self._home = hone.home
+        self._names = (*COPIES, f"{FILE}*") if (hone.home / MOVED).exists() else COPIES
 
     async def find(self, what: Erasure) -> Sequence[Occurrence]:
-        return [Occurrence("damaged copies", path.name, whole=True) for path in walk(self._home, COPIES)]
+        return [Occurrence("damaged copies", path.name, whole=True) for path in walk(self._home, self._names)]
 
     async def erase(self, what: Erasure) -> Sequence[str]:
-        for path in walk(self._home, COPIES):
+        for path in walk(self._home, self._names):
             await asyncio.to_thread(remove, path)
         return ()
 
@@ -93,39 +93,38 @@ class ProvenanceEraser:
 
     def __init__(self, hone: Hone) -> None:
         self._home = hone.home
+        self._store = open_erasures(hone.home, hone.settings.database)
 
     async def find(self, what: Erasure) -> Sequence[Occurrence]:
         count = await search(self._home / TAINTED, lambda connection: len(_named(connection, what.words)))
-        count += await asyncio.to_thread(self._count, what)
+        count += await asyncio.to_thread(self._count, what, await self._units(what))
         return (Occurrence("provenance", TAINTED, count),) if count else ()
 
     async def erase(self, what: Erasure) -> Sequence[str]:
         if what.words and await self.find(what):
-            await asyncio.to_thread(self._erase, what)
+            await asyncio.to_thread(self._erase, what, await self._units(what))
         return () if what.sessions and not what.words else await purge(self._home / TAINTED, what)
 
-    def _count(self, what: Erasure) -> int:
+    def _count(self, what: Erasure, units: frozenset[int]) -> int:
         store = TaintStore(self._home)
         try:
-            return store.count_units(self._units(what)) if store.exists and what.words else 0
+            return store.count_units(units) if store.exists and what.words else 0
         finally:
             store.close()
 
-    def _erase(self, what: Erasure) -> None:
+    def _erase(self, what: Erasure, units: frozenset[int]) -> None:
         store = TaintStore(self._home)
         try:
-            store.erase(self._units(what), Scrubber(what.words).count)
+            store.erase(units, Scrubber(what.words).count)
         finally:
             store.close()
 
-    def _units(self, what: Erasure) -> frozenset[int]:
+    async def _units(self, what: Erasure) -> frozenset[int]:
         """Return the fingerprints of the words, and of lines that hold them in a conversation."""
-        scrub, path = Scrubber(what.words), self._home / FILE
+        scrub = Scrubber(what.words)
         found = [frozenset[int](), *(runs(each) | fingerprint(each) for each in what.words)]
-        if what.words and path.exists():
-            with plainly(path), closing(connect(path, PATIENCE)) as connection:
-                said = texts(connection, what.words)
-            found += (fingerprint(each) - fingerprint(scrub.text(each)) for each in said)
+        said = await self._store.texts(what.words) if what.words else []
+        found += (fingerprint(each) - fingerprint(scrub.text(each)) for each in said)
         return frozenset().union(*found)
 
 

@@ -16,7 +16,6 @@ from hone.knowledge.folding import Step, load_steps
 from hone.knowledge.items import PATH, decode, load
 from hone.knowledge.skills.facts import new_lines
 from hone.knowledge.wording import find_lessons
-from hone.stores.erasing import family, target_names
 
 DISTINCT = 24
 """Characters of a line of a skill, or of a value of a memory, that is searched for elsewhere, too: shorter
@@ -39,7 +38,7 @@ def plan_words(texts: Sequence[str]) -> Erasure:
 
 async def plan_session(hone: Hone, session: SessionId) -> Erasure:
     """Erase a conversation, with the forks that Hone made of it and what only they have."""
-    ids = await DatabaseEraser(hone).read(lambda connection: family(connection, [session]))
+    ids = await DatabaseEraser(hone).store.family([session])
     stored = [line for id in ids for line in (*await hone.sessions.earlier(id), await hone.sessions.load(id))]
     said = [node.message for line in stored for node in line.transcript.nodes]
     typed = frozenset(message.text.strip() for message in said if message.role is Role.USER)
@@ -121,7 +120,7 @@ def _side(steps: Iterable[Step], name: str) -> dict[str, bytes]:
 
 async def plan_memory(hone: Hone, key: str) -> Erasure:
     """Erase a memory item with everything that was ever stored under its key, for any user."""
-    known = await DatabaseEraser(hone).read(target_names)
+    known = await DatabaseEraser(hone).store.target_names()
     targets = [each for each in known if places.is_item(each) and places.name_of(each) == key]
     every = [entry for each in targets for entry in await hone.ledger.entries(ChangeQuery(target=each))]
     steps = [step for entry in every for step in await load_steps(hone.ledger, entry.change)]

@@ -42,13 +42,14 @@ ELSEWHERE = (
 
 
 class Proof(Struct, frozen=True):
-    """What a search of the bytes of every file found. `left` are files that still have it, `owners` those
-    that only the owner may change."""
+    """What a search of the bytes of every file found, and of all rows of a database elsewhere. `left` are
+    files and tables that still have it, `owners` files that only the owner may change."""
 
     files: int
     size: int
     left: tuple[str, ...] = ()
     owners: tuple[str, ...] = ()
+    rows: int = 0
 
 
 class ErasureOutcome(Struct, frozen=True):
@@ -66,7 +67,6 @@ class Erasing:
     """Everything that can be erased in one home."""
 
     def __init__(self, hone: Hone) -> None:
-        hone.require_file("hone erase")
         self._hone = hone
         self._database = DatabaseEraser(hone)
 
@@ -90,7 +90,7 @@ class Erasing:
             notes[ELSEWHERE] = None
         proof = await self.prove(replace(what, words=(*what.words, *probes)))
         if not proof.left:
-            await self._database.finish()
+            await self._database.store.finish()
         return ErasureOutcome(proof, tuple(notes))
 
     async def _own(self, probes: tuple[str, ...]) -> tuple[str, ...]:
@@ -101,19 +101,22 @@ class Erasing:
 
     async def is_cut_off(self) -> bool:
         """Tell whether a killed process left an erasure in the middle."""
-        return await self._database.is_cut_off()
+        return await self._database.store.is_cut_off()
 
     async def resume(self) -> Sequence[str]:
         """Finish what a killed process left, as far as that can be done without the words."""
         notes = dict.fromkeys(await self._database.settle(Erasure()))
         for each in self._beside():
             notes |= dict.fromkeys(await each.erase(Erasure()))
-        await self._database.finish()
+        await self._database.store.finish()
         return tuple(notes)
 
     async def prove(self, what: Erasure) -> Proof:
-        """Search the bytes of every file of the home, and the names of files."""
-        return await asyncio.to_thread(self._prove, Scrubber(what.words))
+        """Search the bytes of every file of the home, the names of files, and rows that lie elsewhere."""
+        scrub = Scrubber(what.words)
+        proof = await asyncio.to_thread(self._prove, scrub)
+        rows, tables = await self._database.store.search(scrub)
+        return replace(proof, rows=rows, left=(*proof.left, *tables))
 
     def _prove(self, scrub: Scrubber) -> Proof:
         home, files, size = self._hone.home, 0, 0

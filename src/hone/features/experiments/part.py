@@ -36,5 +36,11 @@ class ExperimentsPart(Part):
 
     def holdings(self) -> Sequence[Holding]:
         return (
-            Holding("experiments", "requests, checks and results", places=("experiments/",), eraser=ERASER),
+            Holding(
+                "experiments",
+                "requests, checks and results",
+                places=("experiments/",),
+                eraser=ERASER,
+                stays="files of this home",
+            ),
         )

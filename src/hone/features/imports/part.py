@@ -27,5 +27,6 @@ class ImportsPart(Part):
                 "until you delete the file; then you are asked again",
                 places=(FILE,),
                 backup=Backup.LEFT_OUT,
+                stays="it is about files on this machine",
             ),
         )

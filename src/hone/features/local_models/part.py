@@ -22,7 +22,8 @@ class LocalModelsPart(Part):
         return {PROVIDER: self._connect}
 
     def holdings(self) -> Sequence[Holding]:
-        return (Holding("models", "weights of local models", places=("models/",), backup=Backup.LEFT_OUT),)
+        keeps, stays = "weights of local models", "they run on this machine"
+        return (Holding("models", keeps, places=("models/",), backup=Backup.LEFT_OUT, stays=stays),)
 
     async def close(self) -> None:
         for engine in self._engines.values():

@@ -118,9 +118,10 @@ class McpPart(Part):
         lasts = "until you remove the server"
         places = (f"{FOLDER}/",)
         tokens = (f"{TOKENS}", "mcp-tokens.lock")
+        stays, signed = "servers are started on this machine", "tokens of MCP servers"
         return (
-            Holding("mcp", keeps, lasts, places=places, backup=Backup.ASKED, eraser=ERASER),
-            Holding("mcp sign-ins", "tokens of MCP servers", lasts, places=tokens, backup=Backup.LEFT_OUT),
+            Holding("mcp", keeps, lasts, places=places, backup=Backup.ASKED, eraser=ERASER, stays=stays),
+            Holding("mcp sign-ins", signed, lasts, places=tokens, backup=Backup.LEFT_OUT, stays=stays),
         )
 
     async def close(self) -> None:

@@ -64,5 +64,11 @@ class TemplatesPart(Part):
 
     def holdings(self) -> Sequence[Holding]:
         return (
-            Holding("templates", "calls that worked, as examples", places=("templates/",), eraser=ERASER),
+            Holding(
+                "templates",
+                "calls that worked, as examples",
+                places=("templates/",),
+                eraser=ERASER,
+                stays="files of this home",
+            ),
         )

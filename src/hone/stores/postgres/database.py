@@ -5,9 +5,11 @@ if its caller is cancelled meanwhile.
 """
 
 import asyncio
+import os
+import socket
 import time
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -20,7 +22,8 @@ from psycopg.conninfo import conninfo_to_dict
 
 from hone.core.errors import Corrupt, StoreError
 from hone.core.ids import SessionId
-from hone.stores.postgres.migrating import ROLE, SCHEMA, migrate
+from hone.core.visible import visible
+from hone.stores.postgres.migrating import ROLE, SCHEMA, examine, migrate
 from hone.stores.postgres.text import escape_text
 
 P = ParamSpec("P")
@@ -74,6 +77,14 @@ class Rows:
         """Yield the rows of a query with two columns."""
         yield from ((one, two) for one, two in self.execute(query, **values))
 
+    def stream(self, query: str, types: Sequence[str], **values: Any) -> Iterator[Row]:
+        """Yield row after row without keeping them, here or in the client's library."""
+        with self._connection.cursor() as cursor:
+            copying = f"COPY ({query}) TO STDOUT (FORMAT binary)"
+            with cursor.copy(copying, {**values, "owner": self.owner}) as copy:
+                copy.set_types(types)
+                yield from copy.rows()
+
     def many(self, query: str, values: list[dict[str, Any]]) -> None:
         if values:
             with self._connection.cursor() as cursor:
@@ -86,7 +97,9 @@ Work = Callable[[Rows], T]
 class PostgresPool:
     """The connections of one process. They are opened as they are needed."""
 
-    def __init__(self, url: str, *, lanes: int = LANES, readers: int = READERS) -> None:
+    def __init__(
+        self, url: str, *, lanes: int = LANES, readers: int = READERS, migrating: bool = True
+    ) -> None:
         self._url = url
         self.where = describe(url)
         self._lanes = [ThreadPoolExecutor(1, thread_name_prefix=f"hone-pg-{n}") for n in range(lanes)]
@@ -100,7 +113,8 @@ class PostgresPool:
         self._closed = False
         with self.plainly(), self._dial() as connection:
             connection.execute("SELECT set_config('lock_timeout', '60s', false)")
-            self._role = ROLE if migrate(connection, self.where) else "none"
+            is_member = migrate(connection, self.where) if migrating else examine(connection, self.where)
+            self._role = ROLE if is_member else "none"
 
     def lane(self, key: str) -> ThreadPoolExecutor:
         return self._lanes[crc32(key.encode("utf-8", "surrogatepass")) % len(self._lanes)]
@@ -175,8 +189,13 @@ class PostgresPool:
             executor.shutdown()
         self.forget()
 
+    def dial(self) -> Connection[Row]:
+        """Open a connection as the user of the address: nobody's rows, no role."""
+        return self._dial()
+
     def _dial(self) -> Connection[Row]:
-        options: dict[str, Any] = {**ALIVE, **conninfo_to_dict(self._url)}
+        name = f"hone {os.getpid()}@{socket.gethostname()}"
+        options: dict[str, Any] = {**ALIVE, "fallback_application_name": name, **conninfo_to_dict(self._url)}
         return psycopg.connect(**options, autocommit=True)
 
     def _connect(self, owner: str, *, reading: bool) -> Connection[Row]:
@@ -378,8 +397,22 @@ def describe(url: str) -> str:
     return f"postgresql://{host}/{parts.path.lstrip('/') or 'postgres'}"
 
 
+def moved_away(where: str, place: str) -> StoreError:
+    return StoreError(
+        f"The data in {where} moved to {visible(place)}. Use it there, or here again: "
+        "hone config unset database"
+    )
+
+
 def explain(error: Exception, where: str) -> StoreError:
     match error:
+        case psycopg.Error(sqlstate="HN001"):
+            return moved_away(where, error.diag.message_primary or "another place")
+        case errors.InsufficientPrivilege():
+            return StoreError(
+                f"This user may not work in {where} ({_first(error)}). Its administrator can allow that: "
+                "GRANT CREATE ON DATABASE … TO …"
+            )
         case errors.LockNotAvailable() | errors.DeadlockDetected() | errors.SerializationFailure():
             return StoreError(
                 f"Another process keeps {where} locked; this step changed nothing. "

@@ -5,35 +5,29 @@ import socket
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import NoReturn
 
 from hone.core.errors import StoreError
 from hone.core.messages import canonical, digest
-from hone.core.recall import Query, SearchResult
 from hone.files.atomic import write
 from hone.stores.home import Stores
 from hone.stores.postgres.claims import PostgresClaims
 from hone.stores.postgres.curator_runs import PostgresCuratorRuns
-from hone.stores.postgres.database import PostgresDatabase, PostgresPool
+from hone.stores.postgres.database import PostgresDatabase, PostgresPool, moved_away
 from hone.stores.postgres.histories import PostgresHistories
 from hone.stores.postgres.jobs import PostgresJobs
 from hone.stores.postgres.ledger import PostgresLedger
 from hone.stores.postgres.outbox import PostgresOutbox
 from hone.stores.postgres.overview import PostgresOverview
+from hone.stores.postgres.recall import PostgresRecall
 from hone.stores.postgres.sessions import PostgresSessions
 from hone.stores.postgres.skill_catalog import PostgresSkillCatalog
+from hone.stores.postgres.vectors import PostgresVectors
 
 CHECKOUT = "checkout"
 """The file that names a home whose database is elsewhere."""
 LOCAL = "local"
 """The owner of all rows until there are users."""
-
-
-class PostgresRecall:
-    """Search is not there yet."""
-
-    async def search(self, query: Query) -> SearchResult:
-        raise _missing("Search over conversations")
+AWAY = "SELECT place FROM moves WHERE owner = %(owner)s AND away"
 
 
 def open_home(home: Path, url: str) -> Stores:
@@ -45,13 +39,15 @@ def open_home(home: Path, url: str) -> Stores:
     return open_stores(url, checkout)
 
 
-def name_checkout(home: Path) -> str:
+def name_checkout(home: Path, at: Path | None = None) -> str:
     """Name a home for good, and differently from every copy of it. If two folders shared a
-    name, an old file in one would count as its owner's edit of what the other has published since."""
+    name, an old file in one would count as its owner's edit of what the other has published since. `at` is
+    where the home will lie, if it has another name yet."""
     path = home / CHECKOUT
     with suppress(FileExistsError):
         write(path, os.urandom(16).hex().encode(), over=False)
-    place = (path.read_text("utf-8"), path.stat().st_ino, str(home.resolve()), socket.gethostname())
+    lies = str((at or home).resolve())
+    place = (path.read_text("utf-8"), path.stat().st_ino, lies, socket.gethostname())
     return digest(canonical(place).encode())
 
 
@@ -59,7 +55,17 @@ def open_stores(url: str, checkout: str, owner: str = LOCAL) -> Stores:
     """Connect, bring the schema up to date, and return all stores of one owner. `checkout` names the folder
     that journal and skills are published to. Raises StoreError."""
     pool = PostgresPool(url)
+    refuse_moved(pool, owner)
     return over(PostgresDatabase(pool, owner), checkout, pool.close)
+
+
+def refuse_moved(pool: PostgresPool, owner: str) -> None:
+    """Raise StoreError if the data of this owner has moved away."""
+    with pool.plainly(), pool.connection(pool.readers, owner) as rows:
+        place = rows.value(AWAY)
+    if place is not None:
+        pool.forget()
+        raise moved_away(pool.where, place)
 
 
 def over(database: PostgresDatabase, checkout: str, close: Callable[[], Awaitable[None]]) -> Stores:
@@ -68,20 +74,12 @@ def over(database: PostgresDatabase, checkout: str, close: Callable[[], Awaitabl
         PostgresLedger(database, checkout),
         PostgresSkillCatalog(database),
         PostgresJobs(database),
-        PostgresRecall(),
+        PostgresRecall(database),
         PostgresCuratorRuns(database),
         PostgresOutbox(database),
         lambda: PostgresClaims(database),
-        _no_vectors,
+        lambda: PostgresVectors(database),
         lambda: PostgresOverview(database),
         lambda: PostgresHistories(database),
         close,
     )
-
-
-def _no_vectors() -> NoReturn:
-    raise _missing("Semantic search")
-
-
-def _missing(what: str) -> StoreError:
-    return StoreError(f"{what} is not available on PostgreSQL yet.")

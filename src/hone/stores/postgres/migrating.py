@@ -39,6 +39,12 @@ def migrate(connection: Connection[Any], where: str, scripts: Sequence[Path] = M
     return bool(_value(connection, MEMBER))
 
 
+def examine(connection: Connection[Any], where: str) -> bool:
+    """Change nothing. Raises and returns as `migrate` does."""
+    _version(connection, where, len(MIGRATIONS))
+    return bool(_value(connection, MEMBER))
+
+
 def _apply(connection: Connection[Any], where: str, scripts: Sequence[Path]) -> None:
     done = _version(connection, where, len(scripts))
     if not done and not _value(connection, KNOWN):

@@ -231,7 +231,7 @@ def _rename(rows: Rows, session: SessionId, title: str) -> None:
         raise rules.missing(session)
 
 
-def _delete(rows: Rows, session: SessionId) -> None:
+def delete_session(rows: Rows, session: SessionId) -> None:
     row = rows.one(DELETE, session=sound(session))
     if row is None:
         raise rules.missing(session)
@@ -239,7 +239,7 @@ def _delete(rows: Rows, session: SessionId) -> None:
     rows.execute(PRUNE, head=head)
     jobs.forsake(rows, id, root)
     while own := rows.value(MADE, session=id, user=Origin.USER):
-        _delete(rows, SessionId(own))
+        delete_session(rows, SessionId(own))
 
 
 def _find_deleted(rows: Rows, beginning: str) -> Sequence[SessionId]:
@@ -278,7 +278,7 @@ class PostgresSessions(PostgresStore):
     find = reads(_find)
     list = reads(_list)
     rename = writes_session(_rename)
-    delete = writes_session(_delete, alone=True)
+    delete = writes_session(delete_session, alone=True)
     find_deleted = reads(_find_deleted)
     spending = reads(_spent)
     total_spending = reads(_total)

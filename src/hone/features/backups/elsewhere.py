@@ -1,0 +1,112 @@
+"""The rows of a home whose database is PostgreSQL: out of it into the file of a backup, and back into it.
+
+A backup holds them as hone.db, as a home without such a database has them. So it can be restored either way.
+"""
+
+import asyncio
+import os
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import apsw
+
+from hone.core.errors import Refused
+from hone.core.visible import visible
+from hone.features.backups.archive import Report
+from hone.files.atomic import settle
+from hone.stores.database import PATIENCE, Database, connect, plainly
+from hone.stores.home import FILE
+from hone.stores.moving.copying import copy, fingerprint
+from hone.stores.moving.sqlite import SqliteEnd, new_file
+from hone.stores.postgres.database import PostgresPool
+from hone.stores.postgres.home import LOCAL, name_checkout
+from hone.stores.postgres.moving import PostgresEnd, alone_with
+
+SPARE = "hone-before-restore.db"
+OWNER = "SELECT lock_owner(%(owner)s)"
+
+
+@contextmanager
+def pin_rows(address: str, home: Path, owner: str = LOCAL) -> Iterator[PostgresEnd]:
+    """Show the rows as they are at this moment, whatever others write from now on. Raises StoreError."""
+    with _open(address) as pool, pool.plainly():
+        with pool.connection(pool.lane(""), owner) as rows:
+            rows.execute(OWNER)  # what an owner has once is there before it is read
+        with pool.connection(pool.readers, owner) as rows, rows.transaction():
+            rows.execute("SELECT 1")
+            yield PostgresEnd(rows, name_checkout(home))
+
+
+def save_rows(source: PostgresEnd, path: Path, report: Report) -> None:
+    """Write all rows to a new database file, and compare it with them. Raises StoreError."""
+    known = fingerprint(source, "Reading", report)
+    with new_file(path) as target:
+        copy(source, target, known, report)
+        target.index(report)
+        target.check(path)
+
+
+class RowReplacement:
+    """Puts the rows of a backup in the place of those that are there, in one transaction."""
+
+    def __init__(self, target: PostgresEnd, where: str, former: Path) -> None:
+        self._target, self._where = target, where
+        self._former = former
+
+    @contextmanager
+    def former(self, *, replace: bool, report: Report) -> Iterator[apsw.Connection | None]:
+        """Copy the rows that are there to a file and give it; None if there are none. Raises Refused unless
+        they may be replaced."""
+        if self._target.is_empty():
+            yield None
+            return
+        if not replace:
+            raise Refused(
+                f"{self._where} has conversations or lessons already; nothing was changed. Say --replace to "
+                "restore in their place: what is there now is kept as a home with a hone.db."
+            )
+        save_rows(self._target, self._former, report)
+        with plainly(self._former), closing(connect(self._former, PATIENCE)) as connection:
+            yield connection
+
+    def keep(self, folder: Path) -> Path:
+        """Put the file with the rows that were there into the former home, which works without PostgreSQL
+        then; return that home. Raises OSError."""
+        folder.mkdir(mode=0o700, exist_ok=True)
+        wanted = folder / FILE
+        os.rename(self._former, wanted if not wanted.exists() else folder / SPARE)
+        settle(wanted)
+        return folder
+
+    def put(self, stage: Path, report: Report) -> None:
+        """Replace the rows by those of the stage's hone.db, which is removed. Raises StoreError."""
+        path = stage / FILE
+        asyncio.run(Database.open(path).close())  # brings an older one up to date
+        with plainly(path), closing(connect(path, PATIENCE)) as connection:
+            source = SqliteEnd(connection)
+            known = fingerprint(source, "Reading", report)
+            self._target.clear()
+            self._target.forget_move()
+            copy(source, self._target, known, report)
+        for each in stage.glob(f"{FILE}*"):
+            each.unlink()
+
+
+@contextmanager
+def replacing_rows(
+    address: str, stage: Path, home: Path, former: Path, owner: str = LOCAL
+) -> Iterator[RowReplacement]:
+    """Have the rows to oneself. What was put takes effect at the end, when the stage is the home. Raises
+    StoreError if others are writing."""
+    with _open(address) as pool, alone_with(pool, owner, name_checkout(stage, home)) as target:
+        yield RowReplacement(target, visible(pool.where), former)
+
+
+@contextmanager
+def _open(address: str) -> Iterator[PostgresPool]:
+    pool = PostgresPool(address, lanes=1, readers=1)
+    try:
+        yield pool
+    finally:
+        asyncio.run(pool.close())

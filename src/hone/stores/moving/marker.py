@@ -1,0 +1,52 @@
+"""The file that says that the data of a home has moved to a database elsewhere."""
+
+from datetime import datetime
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from hone.core.errors import StoreError
+from hone.core.visible import visible
+from hone.files.atomic import settle, write
+from hone.stores.home import MOVED
+
+
+class Marker(Struct, frozen=True):
+    """Where the data went, without a password, and when."""
+
+    to: str
+    at: datetime
+
+
+def read_marker(home: Path) -> Marker | None:
+    """Return None if the data is here. A file that cannot be read still says that it is not."""
+    try:
+        text = (home / MOVED).read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError:
+        text = b""
+    try:
+        return msgspec.json.decode(text, type=Marker)
+    except msgspec.MsgspecError:
+        return Marker("a PostgreSQL database", datetime.fromtimestamp(0).astimezone())
+
+
+def mark(home: Path, to: str, now: datetime) -> None:
+    write(home / MOVED, msgspec.json.encode(Marker(to, now)))
+
+
+def unmark(home: Path) -> None:
+    (home / MOVED).unlink(missing_ok=True)
+    settle(home / MOVED)
+
+
+def moved_away(home: Path) -> StoreError:
+    """Say where the data of this home is."""
+    found = read_marker(home)
+    where = f"{visible(found.to)} on {found.at:%Y-%m-%d}" if found else "a database elsewhere"
+    return StoreError(
+        f"The data of {visible(str(home))} moved to {where}. Name that database: "
+        "hone config set database postgresql://… To bring it back: hone move --to sqlite --from postgresql://…"
+    )

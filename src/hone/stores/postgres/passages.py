@@ -1,0 +1,167 @@
+"""The word index of messages in PostgreSQL: filled before a search, not while a turn is stored.
+
+A word is a stem with a short mark of its owner. Its positions are kept as far as PostgreSQL can: the first
+16,383 words of a message, and 255 places of each word. What stands behind is found by its words, not by
+phrases.
+"""
+
+from functools import partial
+from hashlib import sha256
+from zlib import crc32
+
+from msgspec import Struct
+
+from hone.core.messages import decode
+from hone.core.recall import said
+from hone.stores.passages import indexed
+from hone.stores.postgres.database import PostgresDatabase, Rows
+from hone.stores.search_source import Expression, Term
+from hone.stores.stemming import split
+
+BATCH, BATCHES = 1_000, 20
+"""Nodes that are looked at in one transaction, and transactions before a search answers."""
+SHORT, LONGEST, KEPT = 50, 200, 120
+"""Letters of a word that is short in any script, and bytes of a word in the index. Of a longer one the
+beginning is kept, and a digest of the whole."""
+PLACES, LAST_PLACE = 255, 16_383
+ROOM = 900_000
+"""Bytes of all words of one message; PostgreSQL refuses more than a megabyte."""
+
+STATE = """
+SELECT CASE WHEN EXISTS (SELECT 1 FROM passages WHERE owner = %(owner)s) THEN coalesce(b.upto, 0) ELSE 0 END,
+    coalesce(b.seen, 0), coalesce(b.horizon, '0')::text::bigint,
+    pg_snapshot_xmin(pg_current_snapshot())::text::bigint,
+    pg_snapshot_xmax(pg_current_snapshot())::text::bigint,
+    coalesce((SELECT max(id) FROM nodes WHERE owner = %(owner)s), 0)
+FROM (SELECT 1) AS one LEFT JOIN backlog AS b ON b.owner = %(owner)s
+"""
+BEGIN = "INSERT INTO backlog (owner) VALUES (%(owner)s) ON CONFLICT DO NOTHING"
+LOCK = "SELECT last FROM backlog WHERE owner = %(owner)s FOR UPDATE"
+NODES = """
+SELECT id, content FROM nodes WHERE owner = %(owner)s AND id > %(after)s ORDER BY id LIMIT %(limit)s
+"""
+NEW = """
+SELECT c.digest, c.body FROM contents AS c WHERE c.owner = %(owner)s AND c.digest = ANY (%(digests)s::text[])
+    AND NOT EXISTS (SELECT 1 FROM passages AS p WHERE p.owner = c.owner AND p.content = c.digest)
+"""
+PUT = """
+INSERT INTO passages (owner, id, content, words)
+SELECT %(owner)s, given.id, given.content, given.words::tsvector
+FROM unnest(%(ids)s::bigint[], %(contents)s::text[], %(words)s::text[]) AS given (id, content, words)
+"""
+ADVANCE = """
+UPDATE backlog SET last = %(last)s, upto = greatest(upto, %(upto)s), seen = %(seen)s,
+    horizon = %(horizon)s::text::xid8
+WHERE owner = %(owner)s
+"""
+WAITING = """
+SELECT count(DISTINCT content) FROM nodes AS n WHERE owner = %(owner)s AND id > %(after)s
+    AND NOT EXISTS (SELECT 1 FROM passages AS p WHERE p.owner = n.owner AND p.content = n.content)
+"""
+
+
+class Backlog(Struct, frozen=True):
+    """How far the index goes. All nodes up to `safe` are there. `newest` is the last one that is: others
+    before it may be on their way until all transactions before `horizon` have ended."""
+
+    upto: int
+    safe: int
+    newest: int
+    horizon: int
+
+
+def read_backlog(rows: Rows) -> Backlog:
+    upto, seen, horizon, oldest, next, newest = rows.one(STATE) or (0,) * 6
+    safe = newest if oldest >= next else seen if oldest >= horizon else upto
+    return Backlog(upto, max(upto, safe), newest, next)
+
+
+async def catch_up(database: PostgresDatabase, batches: int = BATCHES) -> int:
+    """Add what was stored since the last search. Return how many messages are left for the next one."""
+    backlog = await database.read(read_backlog)
+    after = backlog.upto
+    for _ in range(batches):
+        if after >= backlog.newest:
+            return 0
+        after = await database.write(partial(_fill, backlog=backlog, after=after), "search")
+    return await database.read(lambda rows: int(rows.value(WAITING, after=after)))
+
+
+def _fill(rows: Rows, backlog: Backlog, after: int) -> int:
+    """Add the contents of the next nodes; return the last of these nodes."""
+    rows.execute(BEGIN)
+    last = int(rows.value(LOCK))
+    nodes = rows.execute(NODES, after=after, limit=BATCH).fetchall()
+    order = list(dict.fromkeys(content for _, content in nodes))
+    bodies = dict(rows.pairs(NEW, digests=order))
+    new = [digest for digest in order if digest in bodies]
+    mark = mark_of(rows.owner)
+    words = [write_words(mark, index_text(bodies[digest])) for digest in new]
+    rows.execute(PUT, ids=[last + place for place, _ in enumerate(new, 1)], contents=new, words=words)
+    reached = nodes[-1][0] if len(nodes) == BATCH else max(backlog.newest, after)
+    rows.execute(
+        ADVANCE,
+        last=last + len(new),
+        upto=min(reached, backlog.safe),
+        seen=backlog.newest,
+        horizon=str(backlog.horizon),
+    )
+    return int(reached)
+
+
+def index_text(body: bytes) -> str:
+    """Empty for a damaged message: opening its session will say so."""
+    try:
+        return indexed(said(decode(body)))
+    except (KeyError, TypeError, ValueError):
+        return ""
+
+
+def mark_of(owner: str) -> str:
+    """Two owners may have the same mark: it only leads to few rows, and the owner decides."""
+    return f"{crc32(owner.encode('utf-8', 'surrogatepass')):x}/"
+
+
+def write_words(mark: str, text: str) -> str:
+    """Write a text as a tsvector. A stem holds letters and digits only, so that none has to be escaped."""
+    places: dict[str, list[int]] = {}
+    for place, stem in enumerate(split(text), 1):
+        word = stem if len(stem) < SHORT else shorten(stem)
+        if word not in places:
+            places[word] = []
+        if place <= LAST_PLACE and len(places[word]) < PLACES:
+            places[word].append(place)
+    written: list[str] = []
+    room = ROOM
+    for stem, at in places.items():
+        room -= len(mark) + len(stem.encode()) + 2 * len(at) + 8
+        if room < 0:
+            break
+        written.append(f"'{mark}{stem}':{','.join(map(str, at))}" if at else f"'{mark}{stem}'")
+    return " ".join(written)
+
+
+def shorten(stem: str) -> str:
+    data = stem.encode("utf-8", "replace")
+    if len(data) <= LONGEST:
+        return data.decode()
+    return data[:KEPT].decode(errors="ignore") + sha256(data).hexdigest()[:16]
+
+
+def write_query(mark: str, expression: Expression) -> str:
+    """Write an expression as a tsquery. A term without a word fits nothing."""
+    groups = (" | ".join(_write_term(mark, term) for term in group) for group in expression)
+    return " & ".join(f"({each})" for each in groups)
+
+
+def _write_term(mark: str, term: Term) -> str:
+    stems = split(term)
+    if not stems:
+        return f"'{mark}'"
+    words = " <-> ".join(f"'{mark}{shorten(stem)}'" for stem in stems)
+    return f"({words}:*)" if term.endswith("*") else f"({words})"
+
+
+def exactly(mark: str, word: str) -> str:
+    """Write a word of the index as a tsquery, as it is."""
+    return f"'{mark}{shorten(word)}'" if word.isalnum() else f"'{mark}'"
