@@ -314,6 +314,16 @@ def test_a_home_whose_data_moved_says_so_until_it_is_back(traveler: Traveler) ->
         Traveler(traveler.home, traveler.url).back()
 
 
+def test_data_comes_home_to_a_new_machine(traveler: Traveler, tmp_path: Path) -> None:
+    live(traveler.home, Random(3), 10)
+    before = traveler.look()
+    traveler.there()
+    traveler.home = tmp_path / "new" / "home"
+    traveler.back()
+    known = {name: each for name, each in traveler.look().items() if name != "published"}
+    assert known == {name: each for name, each in before.items() if name != "published"}
+
+
 def test_a_copy_leaves_the_source_in_use_and_can_be_made_again(traveler: Traveler) -> None:
     live(traveler.home, Random(3), 10)
     traveler.there(keep=True)

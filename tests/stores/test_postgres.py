@@ -5,6 +5,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -333,6 +334,8 @@ async def test_a_client_that_is_killed_before_any_statement_leaves_all_or_nothin
 
 # Broken connections
 
+WAITING = "SELECT count(*) FROM pg_locks WHERE NOT granted"
+
 
 class Proxy:
     """Stands between a client and the server. Once armed with some bytes, it passes on what holds them, waits
@@ -413,6 +416,33 @@ def test_an_append_whose_answer_is_lost_is_settled_by_the_head_and_happens_once(
         assert await stores.jobs.jobs() == (job,)
 
     with opened(proxy.url, new_owner()) as stores:
+        asyncio.run(story(stores))
+
+
+def wait_for(url: str, waiting: int) -> None:
+    """Return when so many statements wait for others."""
+    while ask(url, WAITING) != [(waiting,)]:
+        time.sleep(0.01)
+
+
+def test_an_append_that_is_still_under_way_when_its_connection_breaks_happens_once(
+    proxy: Proxy, postgres: str
+) -> None:
+    """The server works on after the client is gone, so the head tells nothing yet."""
+    owner, whole = new_owner(), said("one", "two", "three")
+
+    async def story(stores: Stores) -> None:
+        await stores.sessions.start(Header(A, NOW), PREFIX, whole.nodes[:1])
+        with psycopg.connect(postgres) as other:  # keeps both attempts waiting, one behind the other
+            other.execute("SELECT 1 FROM hone.sessions WHERE owner = %s FOR UPDATE", (owner,))
+            proxy.mark, proxy.swallow = b"append(", True
+            appending = asyncio.create_task(stores.sessions.append(A, whole.nodes[1:]))
+            await asyncio.to_thread(wait_for, postgres, 2)
+        await appending
+        assert proxy.broken == 1
+        assert (await stores.sessions.load(A)).transcript.head == whole.head
+
+    with opened(proxy.url, owner) as stores:
         asyncio.run(story(stores))
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests import databases
 from tests.golden import assert_golden, environment, hone, still
 from tests.provider import Call, Provider, Say
 
@@ -26,6 +27,7 @@ class Story:
     wire: str
     home: Path
     folder: Path
+    database: str = ""
     requests: list[str] = field(default_factory=list)
     sessions: list[str] = field(default_factory=list)
 
@@ -35,10 +37,12 @@ class Story:
     def file(self, name: str, text: str) -> None:
         (self.folder / name).write_text(text)
 
+    def environment(self, provider: Provider) -> dict[str, str]:
+        return environment(self.home, provider, HONE_MODEL=f"{self.wire}/m", HONE_DATABASE=self.database)
+
     def hone(self, *arguments: str, say: Sequence[Say] = (), codes: Sequence[int] = (0,)) -> str:
         with Provider(*say) as provider:
-            env = environment(self.home, provider, HONE_MODEL=f"{self.wire}/m")
-            ended = hone(*arguments, env=env, folder=self.folder)
+            ended = hone(*arguments, env=self.environment(provider), folder=self.folder)
         assert ended.code in codes, ended
         assert (provider.left, len(provider.bodies)) == ([], len(say))
         self.requests += [body.decode() for body in provider.bodies]
@@ -376,8 +380,7 @@ def failed_turn(story: Story) -> None:
     """The provider refuses the second request; the next turn starts from a valid history."""
     story.settings("tries = 1\n")
     with Provider(call("a1", "todo")) as provider:
-        env = environment(story.home, provider, HONE_MODEL=f"{story.wire}/m")
-        ended = hone("run", "--json", "-q", "Plan it.", env=env, folder=story.folder)
+        ended = hone("run", "--json", "-q", "Plan it.", env=story.environment(provider), folder=story.folder)
     assert ended.code == 1
     session = json.loads(ended.out)["session"]
     story.sessions.append(session)
@@ -429,8 +432,22 @@ STORIES: tuple[Callable[[Story], None], ...] = (
 @pytest.mark.parametrize("wire", FORMATS)
 @pytest.mark.parametrize("play", STORIES, ids=lambda play: play.__name__)
 def test_a_story_sends_the_same_bytes(play: Callable[[Story], None], wire: str, tmp_path: Path) -> None:
-    story = Story(wire, tmp_path / "home", tmp_path / "folder")
+    compare(play, Story(wire, tmp_path / "home", tmp_path / "folder"))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("wire", FORMATS)
+@pytest.mark.parametrize("play", STORIES, ids=lambda play: play.__name__)
+def test_a_story_sends_the_same_bytes_with_postgresql(
+    play: Callable[[Story], None], wire: str, tmp_path: Path
+) -> None:
+    with databases.new_database() as url:
+        compare(play, Story(wire, tmp_path / "home", tmp_path / "folder", url))
+    assert not (tmp_path / "home" / "hone.db").exists()
+
+
+def compare(play: Callable[[Story], None], story: Story) -> None:
     story.home.mkdir(mode=0o700)
     story.folder.mkdir()
     play(story)
-    assert_golden(GOLDEN / wire / f"{play.__name__}.jsonl", story.told)
+    assert_golden(GOLDEN / story.wire / f"{play.__name__}.jsonl", story.told)

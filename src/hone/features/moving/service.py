@@ -16,7 +16,7 @@ import apsw
 from hone.core.errors import Refused, StoreError
 from hone.core.visible import path_to_text, visible
 from hone.features.moving.values import Copied, Forecast, MovePlan, MoveProgress
-from hone.files.atomic import settle
+from hone.files.atomic import make_folder, settle
 from hone.files.locks import acquire, release
 from hone.runtime.alone import alone_in
 from hone.stores.database import PATIENCE, Database, connect, plainly
@@ -190,6 +190,7 @@ def _open_pool(url: str) -> Iterator[PostgresPool]:
 def _one_move(home: Path) -> Iterator[None]:
     """Let one move of a home run at a time."""
     try:
+        make_folder(home)
         handle = acquire(home / LOCK, wait=False)
     except BlockingIOError as error:
         raise Refused(f"Another hone move of {visible(str(home))} is running.") from error

@@ -1,5 +1,7 @@
 """The file that says that the data of a home has moved to a database elsewhere."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 
@@ -34,12 +36,27 @@ def read_marker(home: Path) -> Marker | None:
 
 
 def mark(home: Path, to: str, now: datetime) -> None:
-    write(home / MOVED, msgspec.json.encode(Marker(to, now)))
+    """Raises StoreError."""
+    with _plainly(home):
+        write(home / MOVED, msgspec.json.encode(Marker(to, now)))
 
 
 def unmark(home: Path) -> None:
-    (home / MOVED).unlink(missing_ok=True)
+    """Raises StoreError."""
+    with _plainly(home):
+        (home / MOVED).unlink(missing_ok=True)
     settle(home / MOVED)
+
+
+@contextmanager
+def _plainly(home: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(
+            f"{visible(str(home / MOVED))} cannot be changed: {error.strerror}. Mend that and run this "
+            "again; it finds out how far it came."
+        ) from error
 
 
 def moved_away(home: Path) -> StoreError:

@@ -85,8 +85,13 @@ def settle_append(database: PostgresDatabase, step: Append, rows: Rows) -> Job |
 
 
 def _settle(rows: Rows, step: Append, values: dict[str, Any]) -> Job | None:
+    """If the first attempt is still under way, this one waits for it and finds a conflict with it."""
     if rows.value(HEAD, session=values["session"]) != step.nodes[-1].hash:
-        return _append(rows, step, values)
+        try:
+            return _append(rows, step, values)
+        except Conflict:
+            if rows.value(HEAD, session=values["session"]) != step.nodes[-1].hash:
+                raise
     id = rows.value(QUEUED, session=values["session"], at=stamp(step.nodes[-1].at))
     return jobs.get(rows, id) if id and step.counts else None
 

@@ -250,8 +250,15 @@ class DatabaseProbe(Struct, frozen=True):
 def probe(url: str, owner: str, checkout: str) -> DatabaseProbe:
     """Look at a database without changing it. Raises StoreError if it cannot be used."""
     pool = PostgresPool(url, lanes=1, readers=1, migrating=False)
-    with pool.plainly(), pool.connection(pool.readers, owner) as rows, rows.transaction():
-        if not rows.value("SELECT to_regclass('hone.moves') IS NOT NULL"):
-            return DatabaseProbe(pool.where, {table.name: 0 for table in TABLES})
-        end = PostgresEnd(rows, checkout)
-        return DatabaseProbe(pool.where, {table.name: end.count(table) for table in TABLES})
+    try:
+        with pool.plainly(), pool.connection(pool.readers, owner) as rows, rows.transaction():
+            return _probe(rows, pool.where, checkout)
+    finally:
+        pool.forget()
+
+
+def _probe(rows: Rows, where: str, checkout: str) -> DatabaseProbe:
+    if not rows.value("SELECT to_regclass('hone.moves') IS NOT NULL"):
+        return DatabaseProbe(where, {table.name: 0 for table in TABLES})
+    end = PostgresEnd(rows, checkout)
+    return DatabaseProbe(where, {table.name: end.count(table) for table in TABLES})
