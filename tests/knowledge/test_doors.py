@@ -56,7 +56,7 @@ DOORS = {
         "knowledge/items.py Items._record",
     },
     "items.keep": {"features/backends/access.py Access._changed", f"{ERASER}._uninstall"},
-    "erasing.erase": {f"{ERASER}.erase"},
+    "store.erase": {f"{ERASER}.erase", "features/erasing/places.py ProvenanceEraser._erase"},
     "ledger.mark_published": {
         f"{FILE_SYNC} FileSync._write",
         f"{FILE_SYNC} FileSync.adopt",
