@@ -290,6 +290,16 @@ FEATURES = (
         },
     ),
     Feature(
+        "uninstalling",
+        "doctor",
+        {
+            "uninstall": (
+                "hone.features.uninstalling.commands:uninstall",
+                "Remove Hone from this machine; your data only with --purge.",
+            )
+        },
+    ),
+    Feature(
         "local_models",
         "trust",
         {

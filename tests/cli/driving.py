@@ -59,11 +59,16 @@ def environment(home: Path, stage: FakeProvider | None = None, /, **more: str) -
 
 
 async def hone(
-    *arguments: str, env: Mapping[str, str], piped: bytes | None = None, folder: Path | None = None
+    *arguments: str,
+    env: Mapping[str, str],
+    piped: bytes | None = None,
+    folder: Path | None = None,
+    program: Path | None = None,
 ) -> Ended:
+    command = (program,) if program else HONE
     stdin = DEVNULL if piped is None else PIPE
     process = await asyncio.create_subprocess_exec(
-        *HONE, *arguments, env=env, cwd=folder, stdin=stdin, stdout=PIPE, stderr=PIPE
+        *command, *arguments, env=env, cwd=folder, stdin=stdin, stdout=PIPE, stderr=PIPE
     )
     async with asyncio.timeout(PATIENCE):
         out, err = await process.communicate(piped)

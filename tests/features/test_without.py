@@ -67,6 +67,7 @@ OWN = {
     "sharing": "skills sync",
     "templates": "templates",
     "traces": "traces",
+    "uninstalling": "uninstall",
 }
 """The command of each feature; one that has only commands below the kernel's, one of those."""
 TENDING = {"backends", "checkpoints", "curator", "erasing", "templates"}

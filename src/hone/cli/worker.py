@@ -5,6 +5,7 @@ import signal
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import click
@@ -172,13 +173,18 @@ def describe(process: int | None, queued: int, due: datetime | None, *, whole: b
 @in_home
 async def stop(hone: Hone) -> str:
     """Stop the worker of this home. A running review goes back into the queue."""
-    process = stop_worker(hone.home)
+    return await end_worker(hone.home)
+
+
+async def end_worker(home: Path) -> str:
+    """Stop the worker of a home, wait for it for a moment, and say what came of it."""
+    process = stop_worker(home)
     if process is None:
         return "No worker runs."
     clock = SystemClock()
     with suppress(TimeoutError):
         async with clock.timeout(GOING):
-            while find_worker(hone.home) == process:
+            while find_worker(home) == process:
                 await clock.sleep(0.05)
             return f"Worker {process} has stopped."
     return f"Worker {process} is still stopping. See: hone worker status"
