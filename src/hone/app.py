@@ -6,7 +6,7 @@ sandbox and no memory backend.
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -16,6 +16,7 @@ from hone.core.ids import SessionId
 from hone.core.jobs import Jobs, Topic
 from hone.core.ledger import MEMORY, Actor, ChangeId, Entry, Ledger
 from hone.core.ledger import USER as PROFILE
+from hone.core.loading import import_object
 from hone.core.messages import Message, SystemNote
 from hone.core.model import Model
 from hone.core.part import Part
@@ -68,6 +69,8 @@ if TYPE_CHECKING:
     from hone.core.embedding import Meanings
     from hone.learning.review import Reviewer
 
+CLAIM = "hone.runtime.turn_claims:ConversationClaim"
+"""Loaded where several processes share the stores."""
 P = TypeVar("P", bound=Part)
 Told = Sequence[Message]
 
@@ -450,6 +453,7 @@ class Hone(TaskRunner):
             beside=self.background,
             ended=self._parts.ended,
             hire=self.models.hire,
+            claim=partial(import_object(CLAIM), self.stores.open_claims) if self.stores.shared else None,
         )
 
     @property

@@ -19,6 +19,9 @@ class InMemoryClaims:
         finally:
             self._held.discard(name)
 
+    async def confirm(self, name: str) -> bool:
+        return name in self._held
+
     async def find_held(self, names: Collection[str]) -> frozenset[str]:
         return frozenset(self._held.intersection(names))
 

@@ -14,6 +14,11 @@ class Claims(Protocol):
         """Yield False if somebody else has it, in this process or another. Raises StoreError."""
         ...
 
+    async def confirm(self, name: str) -> bool:
+        """Tell whether a claim that was taken here still holds. One that ended with a lost connection is
+        taken again, unless somebody else was faster. Ask before a step that costs money or counts."""
+        ...
+
     async def find_held(self, names: Collection[str]) -> frozenset[str]:
         """Return those of the names that somebody holds."""
         ...

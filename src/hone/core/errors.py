@@ -19,6 +19,7 @@ HoneError
 └── StoreError               the home folder cannot be read or written
     ├── Missing              there is no such session, change or content
     ├── Conflict             another writer was first
+    │   └── Occupied         another process answers in this conversation
     └── Corrupt              the data read is not the data that was written
 
 The errors of a service quote what it said, and a service may repeat the key it was sent. They are redacted
@@ -130,6 +131,10 @@ class Missing(StoreError):
 
 class Conflict(StoreError):
     """Somebody else wrote first."""
+
+
+class Occupied(Conflict):
+    """Another process, or a turn that has not ended, has this conversation. Nothing was changed."""
 
 
 class Corrupt(StoreError):

@@ -5,8 +5,7 @@ import os
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from datetime import datetime, timedelta
-from itertools import takewhile
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 
@@ -15,9 +14,9 @@ from hone.core.clock import Clock
 from hone.core.errors import Crowded, HoneError, ModelError, Overflow, StoreError
 from hone.core.events import Emit, Heard, Notice, TurnEnded
 from hone.core.ids import SessionId
-from hone.core.jobs import CUT_OFF, Look, Topic, Topics, TurnSummary
+from hone.core.jobs import Look, Topic, Topics, TurnSummary
 from hone.core.loading import import_object
-from hone.core.messages import Message, Part, Reminder, Role, SystemNote, change_text, sound, user
+from hone.core.messages import Message, Part, Reminder, SystemNote, change_text, sound, user
 from hone.core.model import Usage
 from hone.core.part import Remind, SessionSeed
 from hone.core.permissions import Mode, NoPermissions, Permissions
@@ -30,7 +29,6 @@ from hone.core.turn import Origin, Stop, Turn
 from hone.core.value import replace
 from hone.core.visible import visible
 from hone.core.waiting import uninterrupted
-from hone.knowledge.reasons import count_turns, find_cue
 from hone.loop import RunContext, Steering, run
 from hone.models.wrappers import Windowed
 from hone.prompt.compaction import Cut, digest, drop_examples, plan, question, shorten, state
@@ -38,7 +36,10 @@ from hone.prompt.compose import brief
 from hone.prompt.modes import describe_mode, find_mode
 from hone.prompt.news import find_known
 from hone.runtime.task_runner import Dialog, Form, employ, ignore
-from hone.runtime.triggers import FIXED, count_turn, find_before, last_turn, summarize
+from hone.runtime.triggers import count_turn, is_midway, is_over, last_turn, plan_look, summarize
+
+if TYPE_CHECKING:
+    from hone.runtime.turn_claims import ConversationClaim
 
 CHILD_CALLS = 30
 """Model calls of a child that a task was given to."""
@@ -105,6 +106,8 @@ class SessionDeps(Struct, frozen=True):
     beside: Beside | None = None
     ended: HearEnd | None = None
     hire: Callable[[Agent, Helper], Awaitable[Agent]] = employ
+    claim: "Callable[[SessionId], ConversationClaim] | None" = None
+    """Keeps other processes out of a conversation for a turn, where several share the store."""
 
 
 class Session(Dialog):
@@ -138,6 +141,8 @@ class Session(Dialog):
         self._last_look: tuple[datetime, Trust] | None = None
         self._turn: asyncio.Task[object] | None = None
         self._interrupts = 0
+        claims = deps.claim if header.origin is Origin.USER else None
+        self._claim = claims(header.id) if claims else None
         self._untold = ""
         """What a change of models left out, until the user has been told."""
 
@@ -171,7 +176,7 @@ class Session(Dialog):
     ) -> Turn:
         """One turn. `aside` is what Hone itself has to tell with the message, such as a skill that was asked
         for. `form` is the `response_format` for providers that know it; `obtain` decides about it. Raises
-        only what the caller must know at once: a store that cannot take the message."""
+        only what the caller must know at once: a store that cannot take the message, or Occupied."""
         await self._let_go()
         if self._busy:
             raise HoneError("This session is still busy with the last message.")
@@ -179,10 +184,11 @@ class Session(Dialog):
         self._occupy(True)
         try:
             said = user(message) if isinstance(message, str) else message
-            await self._receive(said, self._voice if voice is None else voice, aside, emit)
-            emit(Heard(len(self.transcript)))
-            self._tell(emit)
-            turn = await self._take_turn(emit, form)
+            async with self._claimed():
+                await self._receive(said, self._voice if voice is None else voice, aside, emit)
+                emit(Heard(len(self.transcript)))
+                self._tell(emit)
+                turn = await self._take_turn(emit, form)
         finally:
             self._busy, self._turn, self._cancelled = False, None, False
             self._occupy(False)
@@ -191,6 +197,9 @@ class Session(Dialog):
             self._queued = False
             self._deps.beside.notify()
         return turn
+
+    def _claimed(self) -> AbstractAsyncContextManager[None]:
+        return self._claim.hold() if self._claim else nullcontext()
 
     def _tell(self, emit: Emit) -> None:
         untold, self._untold = self._untold, ""
@@ -296,7 +305,8 @@ class Session(Dialog):
 
     async def _move(self, agent: Agent, moved: Transcript) -> None:
         if self._stored:
-            await self._deps.store.move(self.id, agent.prefix, moved)
+            async with self._claimed():
+                await self._deps.store.move(self.id, agent.prefix, moved)
         self.agent, self.transcript = agent, moved
 
     async def compact(self, focus: str = "") -> str:
@@ -323,7 +333,8 @@ class Session(Dialog):
 
     async def _replace(self, short: Transcript) -> None:
         """Before messages give way to notes, what they taught is queued."""
-        queued = await self._deps.store.shorten(self.id, self.transcript.head, short, self._topics)
+        async with self._claimed():
+            queued = await self._deps.store.shorten(self.id, self.transcript.head, short, self._topics)
         self._queued = self._queued or queued is not None
         self.transcript = short
 
@@ -332,6 +343,7 @@ class Session(Dialog):
 
         def equip(agent: Agent) -> Agent:
             model = import_object(CONSTRAIN)(agent.model, form) if form else agent.model
+            model = self._claim.guard(model) if self._claim else model
             return replace(agent, toolbox=toolbox, model=model)
 
         async def fall_back(error: ModelError, _: Transcript) -> tuple[Agent, Transcript] | None:
@@ -435,6 +447,8 @@ class Session(Dialog):
         longer = self.transcript.extended(tuple(nodes))
         turn = self._turn_of(longer, answered=usage is not None)
         look = self._look(longer, turn)
+        if self._claim:
+            await self._claim.confirm()
         if self._stored:
             counts = count_turn(turn, deps.topics) if turn else ()
             queued = await deps.store.append(self.id, nodes, spending, counts, look)
@@ -452,7 +466,7 @@ class Session(Dialog):
 
     def _turn_of(self, longer: Transcript, *, answered: bool) -> TurnSummary | None:
         """What the last turn adds if it is over, and if that counts for something."""
-        if not self._topics or not _is_over(longer):
+        if not self._topics or not is_over(longer):
             return None
         readers = [name for name, tool in self.agent.toolbox.items() if tool.spec.readonly]
         return summarize(last_turn(longer), answered=answered, readers=readers)
@@ -462,37 +476,10 @@ class Session(Dialog):
         owner leaves. In the middle of a turn it is put off now and then only."""
         now, trust = self._deps.clock.now(), longer.trust
         last, since = self._last_look or (now, None)
-        if trust is since and now - last < PUT_OFF_EVERY and _is_midway(self.transcript, longer):
+        if trust is since and now - last < PUT_OFF_EVERY and is_midway(self.transcript, longer):
             return None
         self._last_look = now, trust
-        return self._next_look(longer, turn)
-
-    def _next_look(self, longer: Transcript, turn: TurnSummary | None) -> Look | None:
-        deps, topics = self._deps, self._topics
-        said = next((node for node in reversed(longer.nodes) if node.message.role is Role.USER), None)
-        silence = deps.look_after(self.agent.prefix.model)
-        if silence is None or not topics or said is None or not said.is_owners:
+        silence, topics = self._deps.look_after(self.agent.prefix.model), self._topics
+        if silence is None or not topics:
             return None
-        at = deps.clock.now() + timedelta(seconds=silence)
-        tainted = longer.trust is Trust.FOREIGN
-        if said is longer.nodes[-1]:  # searched later: compiling the patterns would keep the model waiting
-            return Look(at, CUT_OFF, 1, tainted, topics)
-        fixed = FIXED if turn and turn.fixed else ""
-        unread = takewhile(lambda node: node.message.role is Role.USER, reversed(self.transcript.nodes))
-        if texts := [node.message.text for node in unread if node.is_owners]:
-            cue = next(filter(None, map(find_cue, texts)), fixed)
-            turns, since = count_turns(texts[0]) - 1, find_before(longer, silence)
-            return Look(at, cue, turns, tainted, topics, is_examined=True, since=since)
-        return Look(at, fixed, 0, tainted, topics)
-
-
-def _is_midway(before: Transcript, longer: Transcript) -> bool:
-    """Tell whether what came lies between the owner's words and the end of the turn."""
-    said = before.nodes[-1].message.role is Role.USER or longer.nodes[-1].message.role is Role.USER
-    return not said and not _is_over(longer)
-
-
-def _is_over(transcript: Transcript) -> bool:
-    """Tell whether the last turn has ended, answered or cut off."""
-    last = transcript.nodes[-1].message
-    return last.role is Role.ASSISTANT and not last.calls
+        return plan_look(self.transcript, longer, turn, topics, silence, now)

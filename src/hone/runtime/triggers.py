@@ -1,15 +1,18 @@
 """Decide when a review is due. Counters belong to a conversation tree and reset only when one is queued."""
 
 from collections.abc import Collection, Iterable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
+from itertools import takewhile
 
 from msgspec.structs import replace
 
-from hone.core.jobs import Topic, TopicCount, TurnSummary
+from hone.core.jobs import CUT_OFF, Look, Topic, TopicCount, Topics, TurnSummary
 from hone.core.messages import Message, Role, ToolCall
 from hone.core.tool import changes
 from hone.core.topics import TOPICS
 from hone.core.transcript import Transcript
+from hone.core.trust import Trust
+from hone.knowledge.reasons import count_turns, find_cue
 from hone.settings.sections import Learning
 
 FIXED = "a failure that was fixed"
@@ -81,3 +84,39 @@ def count_turn(turn: TurnSummary, topics: Sequence[Topic]) -> tuple[TopicCount, 
 def explain(topic: Topic) -> str:
     """Return what sets a review of this topic off."""
     return f"{topic.interval} {topic.unit}{'' if topic.interval == 1 else 's'}"
+
+
+def is_over(transcript: Transcript) -> bool:
+    """Tell whether the last turn has ended, answered or cut off."""
+    last = transcript.nodes[-1].message
+    return last.role is Role.ASSISTANT and not last.calls
+
+
+def is_midway(before: Transcript, longer: Transcript) -> bool:
+    """Tell whether what came lies between the owner's words and the end of the turn."""
+    said = before.nodes[-1].message.role is Role.USER or longer.nodes[-1].message.role is Role.USER
+    return not said and not is_over(longer)
+
+
+def plan_look(
+    before: Transcript,
+    longer: Transcript,
+    turn: TurnSummary | None,
+    topics: Topics,
+    silence: float,
+    now: datetime,
+) -> Look | None:
+    """Decide when to look back over a conversation if nothing follows for `silence` seconds, and why."""
+    said = next((node for node in reversed(longer.nodes) if node.message.role is Role.USER), None)
+    if said is None or not said.is_owners:
+        return None
+    at, tainted = now + timedelta(seconds=silence), longer.trust is Trust.FOREIGN
+    if said is longer.nodes[-1]:  # searched later: compiling the patterns would keep the model waiting
+        return Look(at, CUT_OFF, 1, tainted, topics)
+    fixed = FIXED if turn and turn.fixed else ""
+    unread = takewhile(lambda node: node.message.role is Role.USER, reversed(before.nodes))
+    if texts := [node.message.text for node in unread if node.is_owners]:
+        cue = next(filter(None, map(find_cue, texts)), fixed)
+        turns, since = count_turns(texts[0]) - 1, find_before(longer, silence)
+        return Look(at, cue, turns, tainted, topics, is_examined=True, since=since)
+    return Look(at, fixed, 0, tainted, topics)

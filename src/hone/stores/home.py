@@ -63,6 +63,8 @@ class Stores(Struct, frozen=True):
     close: Callable[[], Awaitable[None]]
     closed: str = ""
     readonly: bool = False
+    shared: bool = False
+    """Whether processes on other machines may use them, too."""
 
     @property
     def claims(self) -> "Claims":

@@ -14,7 +14,8 @@ from hone.core.ports import Spending
 from hone.core.transcript import Node
 from hone.stores import rules
 from hone.stores.postgres import jobs, looks, tree
-from hone.stores.postgres.database import PostgresDatabase, Rows, is_lost
+from hone.stores.postgres.database import PostgresDatabase, Rows
+from hone.stores.postgres.faults import is_lost
 from hone.stores.tree import stamp
 
 APPEND = f"""

@@ -16,6 +16,10 @@ SELECT name FROM unnest(%(names)s::text[]) AS name JOIN pg_locks ON locktype = '
 """
 
 
+def _take(rows: Rows, name: str) -> bool:
+    return bool(rows.value(TAKE, name=name))
+
+
 class PostgresClaims(PostgresStore):
     """Claims of all processes that work for one owner, on any machine. They need a direct connection: a
     pooler that lends connections by the transaction would give them to somebody else."""
@@ -23,12 +27,17 @@ class PostgresClaims(PostgresStore):
     @asynccontextmanager
     async def hold(self, name: str) -> AsyncIterator[bool]:
         database = self._database
-        taken = await database.claim((database.owner, name), lambda rows: bool(rows.value(TAKE, name=name)))
+        taken = await database.claim((database.owner, name), lambda rows: _take(rows, name))
         try:
             yield taken
         finally:
             if taken:
                 await database.release((database.owner, name), lambda rows: rows.value(RELEASE, name=name))
+
+    async def confirm(self, name: str) -> bool:
+        """Costs nothing while the connection is silent: a server that ends it says so."""
+        database = self._database
+        return await database.confirm((database.owner, name), lambda rows: _take(rows, name))
 
     async def find_held(self, names: Collection[str]) -> frozenset[str]:
         def find(rows: Rows) -> frozenset[str]:

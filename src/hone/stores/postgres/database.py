@@ -6,23 +6,23 @@ if its caller is cancelled meanwhile.
 
 import asyncio
 import os
+import select
 import socket
 import time
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any, Concatenate, ParamSpec, TypeVar
-from urllib.parse import urlsplit
 from zlib import crc32
 
 import psycopg
 from psycopg import Connection, Cursor, IsolationLevel, errors
 from psycopg.conninfo import conninfo_to_dict
 
-from hone.core.errors import Corrupt, StoreError
+from hone.core.errors import StoreError
 from hone.core.ids import SessionId
-from hone.core.visible import visible
+from hone.stores.postgres.faults import describe, explain, is_lost
 from hone.stores.postgres.migrating import ROLE, SCHEMA, examine, migrate
 from hone.stores.postgres.text import escape_text
 
@@ -105,7 +105,9 @@ class PostgresPool:
         self._lanes = [ThreadPoolExecutor(1, thread_name_prefix=f"hone-pg-{n}") for n in range(lanes)]
         self._readers = ThreadPoolExecutor(readers, thread_name_prefix="hone-pg-read")
         self._claimer = ThreadPoolExecutor(1, thread_name_prefix="hone-pg-claim")
-        self._claimed: set[tuple[str, str]] = set()
+        self._claimer_number = 0
+        self._claimer_socket: int | None = None
+        self._claimed: dict[tuple[str, str], int] = {}
         self._idle: dict[ThreadPoolExecutor, deque[Connection[Row]]] = {
             each: deque() for each in (*self._lanes, self._readers, self._claimer)
         }
@@ -129,9 +131,25 @@ class PostgresPool:
         return self._claimer
 
     @property
-    def claimed(self) -> set[tuple[str, str]]:
-        """What this process holds. A connection could take its own lock a second time."""
+    def claimed(self) -> dict[tuple[str, str], int]:
+        """What this process holds, with the number of the connection that does. A connection could take its
+        own lock a second time."""
         return self._claimed
+
+    @property
+    def claimer_number(self) -> int:
+        """Which of the connections that one after another held the locks this one is."""
+        return self._claimer_number
+
+    def is_claimer_silent(self) -> bool:
+        """Tell whether nothing was said on the connection that holds the locks. A server that ends one, or
+        ends itself, says so."""
+        socket = self._claimer_socket
+        if socket is None:
+            return False
+        poll = select.poll()
+        poll.register(socket, select.POLLIN)
+        return not poll.poll(0)
 
     async def run(self, executor: ThreadPoolExecutor, work: Callable[[], T]) -> T:
         """Return what the work returns. It is done even if the caller is cancelled."""
@@ -159,6 +177,9 @@ class PostgresPool:
             connection = idle.pop()
         except IndexError:
             connection = self._connect(owner, reading=executor is self._readers)
+            if executor is self._claimer:
+                self._claimer_number += 1
+                self._claimer_socket = connection.fileno()
         try:
             if self._owners[connection] != owner:
                 connection.execute(OWNER, (owner,), prepare=True)
@@ -167,12 +188,18 @@ class PostgresPool:
         finally:
             if connection.closed:
                 del self._owners[connection]
+                if executor is self._claimer:
+                    self._claimer_socket = None
             else:
                 idle.append(connection)
 
     def forget(self) -> None:
-        """Close idle connections: the server was restarted, and none of them works any more."""
-        for idle in self._idle.values():
+        """Close idle connections: the server was restarted, and none of them works any more. The one that
+        holds locks is left: if it works, its locks hold."""
+        self._forget(executor for executor in self._idle if executor is not self._claimer)
+
+    def _forget(self, executors: Iterable[ThreadPoolExecutor]) -> None:
+        for idle in [self._idle[executor] for executor in executors]:
             with suppress(IndexError):
                 while True:
                     connection = idle.pop()
@@ -187,7 +214,8 @@ class PostgresPool:
     def _close(self) -> None:
         for executor in self._idle:
             executor.shutdown()
-        self.forget()
+        self._claimer_socket = None
+        self._forget(self._idle)
 
     def dial(self) -> Connection[Row]:
         """Open a connection as the user of the address: nobody's rows, no role."""
@@ -253,26 +281,60 @@ class PostgresDatabase:
         """Take a lock that ends with this process; False if somebody has it, here or elsewhere."""
         if name in self._pool.claimed:
             return False
-        self._pool.claimed.add(name)
+        self._pool.claimed[name] = 0
         taken = False
         try:
-            taken = await self._on_claimer(take)
+            taken = await self._on_claimer(lambda rows: self._take(rows, name, take))
         finally:
             if not taken:
-                self._pool.claimed.discard(name)
+                self._pool.claimed.pop(name, None)
+        return taken
+
+    async def confirm(self, name: tuple[str, str], take: Work[bool]) -> bool:
+        """Tell whether a lock is still held, and take it again if its connection broke; False if somebody
+        else has it by now."""
+        number = self._pool.claimed.get(name)
+        if number is None:
+            return False
+        if number == self._pool.claimer_number and self._pool.is_claimer_silent():
+            return True
+
+        def ask(rows: Rows) -> bool:
+            rows.execute("SELECT 1")
+            if self._pool.claimed.get(name) == self._pool.claimer_number:
+                return True
+            return self._take(rows, name, take)
+
+        return await self._on_claimer(ask)
+
+    def _take(self, rows: Rows, name: tuple[str, str], take: Work[bool]) -> bool:
+        taken = take(rows)
+        if taken:
+            self._pool.claimed[name] = self._pool.claimer_number
         return taken
 
     async def release(self, name: tuple[str, str], free: Work[object]) -> None:
         """Give a lock back. One whose connection broke is free already."""
+        number = self._pool.claimed.get(name)
+
+        def give_back(rows: Rows) -> None:
+            if number == self._pool.claimer_number:
+                free(rows)
+
         try:
-            await self._on_claimer(free)
+            await self._on_claimer(give_back)
         finally:
-            self._pool.claimed.discard(name)
+            self._pool.claimed.pop(name, None)
 
     async def _on_claimer(self, work: Work[T]) -> T:
         def perform() -> T:
             with self._pool.plainly():
-                return self._direct(self._pool.claimer, work)
+                try:
+                    return self._direct(self._pool.claimer, work)
+                except psycopg.OperationalError as error:
+                    if not is_lost(error):
+                        raise
+                    return self._direct(self._pool.claimer, work)  # what the old connection held is free
 
         return await self._pool.run(self._pool.claimer, perform)
 
@@ -380,63 +442,6 @@ def writes_session(
         )
 
     return write
-
-
-def is_lost(error: psycopg.OperationalError) -> bool:
-    """Tell whether the connection broke, or there was none."""
-    return error.sqlstate is None or error.sqlstate.startswith(("08", "57P"))
-
-
-def describe(url: str) -> str:
-    """Name a database without its password."""
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return "the PostgreSQL database"
-    host = parts.hostname or "local socket"
-    return f"postgresql://{host}/{parts.path.lstrip('/') or 'postgres'}"
-
-
-def moved_away(where: str, place: str) -> StoreError:
-    return StoreError(
-        f"The data in {where} moved to {visible(place)}. Use it there, or here again: "
-        "hone config unset database"
-    )
-
-
-def explain(error: Exception, where: str) -> StoreError:
-    match error:
-        case psycopg.Error(sqlstate="HN001"):
-            return moved_away(where, error.diag.message_primary or "another place")
-        case errors.InsufficientPrivilege():
-            return StoreError(
-                f"This user may not work in {where} ({_first(error)}). Its administrator can allow that: "
-                "GRANT CREATE ON DATABASE … TO …"
-            )
-        case errors.LockNotAvailable() | errors.DeadlockDetected() | errors.SerializationFailure():
-            return StoreError(
-                f"Another process keeps {where} locked; this step changed nothing. "
-                "Try again when it has finished."
-            )
-        case errors.DiskFull():
-            return StoreError(
-                f"There is no space left for {where}; this step changed nothing. Make room and try again."
-            )
-        case errors.ReadOnlySqlTransaction():
-            return StoreError(f"{where} is read-only; nothing was changed.")
-        case errors.IntegrityError() | errors.DataCorrupted() | errors.IndexCorrupted():
-            return Corrupt(f"The database {where} is damaged ({_first(error)}). Restore it from a backup.")
-        case errors.ProgramLimitExceeded() | errors.DataError() | UnicodeError() | OverflowError():
-            return StoreError(
-                f"There is a value that {where} cannot hold ({_first(error)}); this step changed nothing."
-            )
-        case psycopg.OperationalError():
-            return StoreError(f"{where} does not answer ({_first(error)}). Check that the server runs.")
-    return StoreError(f"The database {where} cannot be used: {_first(error)}.")
-
-
-def _first(error: Exception) -> str:
-    return str(error).strip().partition("\n")[0]
 
 
 def _answer(future: asyncio.Future[Any], value: Any, error: Exception | None) -> None:

@@ -12,7 +12,8 @@ from hone.files.atomic import write
 from hone.stores.home import Stores
 from hone.stores.postgres.claims import PostgresClaims
 from hone.stores.postgres.curator_runs import PostgresCuratorRuns
-from hone.stores.postgres.database import PostgresDatabase, PostgresPool, moved_away
+from hone.stores.postgres.database import PostgresDatabase, PostgresPool
+from hone.stores.postgres.faults import moved_away
 from hone.stores.postgres.histories import PostgresHistories
 from hone.stores.postgres.jobs import PostgresJobs
 from hone.stores.postgres.ledger import PostgresLedger
@@ -82,4 +83,5 @@ def over(database: PostgresDatabase, checkout: str, close: Callable[[], Awaitabl
         lambda: PostgresOverview(database),
         lambda: PostgresHistories(database),
         close,
+        shared=True,
     )

@@ -23,7 +23,8 @@ from hone.stores.moving.tables import (
     MovedTable,
     Row,
 )
-from hone.stores.postgres.database import PostgresPool, Rows, is_lost
+from hone.stores.postgres.database import PostgresPool, Rows
+from hone.stores.postgres.faults import is_lost
 
 TOGETHER, BYTES = 2_000, 2_000_000
 """Rows and bytes of contents that are sent in one statement."""

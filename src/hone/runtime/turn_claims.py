@@ -1,0 +1,69 @@
+"""Have a conversation to oneself for a turn, among all processes that share its store.
+
+A turn costs money and ends with an append. Two at once would both pay, and one of them would get a conflict.
+"""
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing, asynccontextmanager
+
+from hone.core.claims import Claims
+from hone.core.errors import Occupied
+from hone.core.ids import SessionId
+from hone.core.model import Model, Piece
+from hone.core.prefix import Prefix
+from hone.core.transcript import Transcript
+
+BUSY = "Another process answers in this conversation. Wait until its turn has ended, or interrupt it."
+LOST = "The connection to the database was lost, and another process answers in this conversation by now."
+
+
+def claim_of(session: str) -> str:
+    """Return the name of the claim on a conversation."""
+    return f"conversation-{session}"
+
+
+class ConversationClaim:
+    """The claim of one open session. It is taken by a turn, and by whatever replaces its line of messages."""
+
+    def __init__(self, open_claims: Callable[[], Claims], session: SessionId) -> None:
+        self._open = open_claims
+        self._name = claim_of(session)
+        self._held: Claims | None = None
+
+    @asynccontextmanager
+    async def hold(self) -> AsyncGenerator[None, None]:
+        """Inside another `hold` of the same session, nothing. Raises Occupied."""
+        if self._held:
+            yield
+            return
+        claims = self._open()
+        async with claims.hold(self._name) as taken:
+            if not taken:
+                raise Occupied(BUSY)
+            self._held = claims
+            try:
+                yield
+            finally:
+                self._held = None
+
+    async def confirm(self) -> None:
+        """Raises Occupied if the claim was lost and somebody else has it."""
+        if self._held and not await self._held.confirm(self._name):
+            raise Occupied(LOST)
+
+    def guard(self, model: Model) -> Model:
+        return ClaimedModel(model, self)
+
+
+class ClaimedModel:
+    """Asks nobody for a conversation that somebody else has by now: the answer could not be stored."""
+
+    def __init__(self, model: Model, claim: ConversationClaim) -> None:
+        self._model = model
+        self._claim = claim
+
+    async def stream(self, prefix: Prefix, transcript: Transcript) -> AsyncGenerator[Piece, None]:
+        await self._claim.confirm()
+        async with aclosing(self._model.stream(prefix, transcript)) as pieces:
+            async for piece in pieces:
+                yield piece
