@@ -269,6 +269,11 @@ FEATURES = (
         hooks=("findings", "leftovers", "holdings"),
     ),
     Feature(
+        "lab",
+        "skills",
+        {"lab": ("hone.features.lab.commands:lab", "Watch a learner improve in a scripted world.")},
+    ),
+    Feature(
         "backups",
         "doctor",
         {

@@ -1,0 +1,81 @@
+"""Read a request as a model reads it: what the system says, what was said, and what came of its calls."""
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+from msgspec import Struct
+
+from hone.core.messages import Message, Role, Text, ToolCall
+from hone.models.fake_provider.intake import parse
+from hone.models.fake_provider.shapes import Format
+
+
+class Attempt(Struct, frozen=True):
+    """A call, and its result."""
+
+    call: ToolCall
+    result: str
+    failed: bool
+
+    @property
+    def arguments(self) -> dict[str, object]:
+        try:
+            found = msgspec.json.decode(self.call.arguments)
+        except msgspec.DecodeError:
+            return {}
+        return found if isinstance(found, dict) else {}
+
+
+class Seen(Struct, frozen=True):
+    """All that a model knows when it answers."""
+
+    system: str
+    messages: tuple[Message, ...]
+
+    @property
+    def asked(self) -> int:
+        """Where the last words in the user's role stand."""
+        return max((at for at, each in enumerate(self.messages) if each.role is Role.USER), default=0)
+
+    @property
+    def heard(self) -> list[str]:
+        """The words of each message in the user's role, notes left out."""
+        return [_words(each) for each in self.messages if each.role is Role.USER]
+
+    @property
+    def last(self) -> str:
+        return _words(self.messages[self.asked])
+
+    @property
+    def steps(self) -> int:
+        """Replies since then."""
+        return sum(each.role is Role.ASSISTANT for each in self.messages[self.asked + 1 :])
+
+    @property
+    def attempts(self) -> list[Attempt]:
+        """The calls since then that have a result."""
+        return list(_attempts(self.messages[self.asked + 1 :]))
+
+    @property
+    def past(self) -> list[Attempt]:
+        """All calls that have a result."""
+        return list(_attempts(self.messages))
+
+
+def read(format: Format, body: bytes) -> Seen:
+    found = parse(format, body)
+    return Seen(found.system, found.messages)
+
+
+def _words(message: Message) -> str:
+    return "\n".join(part.text for part in message.parts if isinstance(part, Text))
+
+
+def _attempts(messages: Sequence[Message]) -> Iterator[Attempt]:
+    made: dict[str, ToolCall] = {}
+    for message in messages:
+        if message.role is Role.ASSISTANT:
+            made.update((call.id, call) for call in message.calls)
+        elif message.result and message.result.call in made:
+            result = message.result
+            yield Attempt(made[result.call], result.text, result.failed)
