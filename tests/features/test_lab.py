@@ -12,15 +12,15 @@ from hone.app import Hone
 from hone.features.lab.checking import POISON, find_faults
 from hone.features.lab.figures import EXAM, sum_up
 from hone.features.lab.learner import PROFILES
-from hone.features.lab.play import Arm, Played, play, play_all
+from hone.features.lab.play import LabArm, Played, play, play_all
 from hone.features.lab.texts import LANGUAGES, load
-from hone.features.lab.world import Lesson, LessonKind, World, build, find_lessons, produce, truth
+from hone.features.lab.world import World, WorldLesson, WorldLessonKind, build, find_lessons, produce, truth
 from hone.prompt.compose import find_noted
 
 SEEDS = st.integers(0, 10_000)
 
 
-def wanted(world: World, number: int) -> list[Lesson]:
+def wanted(world: World, number: int) -> list[WorldLesson]:
     values = world.every[number].wanted
     return [each for each in world.lessons if values.get(each.rule) == each.value]
 
@@ -49,14 +49,14 @@ def test_a_lesson_mattered_if_and_only_if_its_absence_changes_the_work(
     for each in known:
         without = produce(visit, [other for other in known if other != each])
         assert (without != made) == (each in mattered)
-    tasks = {load().rule(each.rule).task for each in mattered if each.kind is LessonKind.RULE}
+    tasks = {load().rule(each.rule).task for each in mattered if each.kind is WorldLessonKind.RULE}
     assert tasks <= {visit.task}
 
 
 @given(SEEDS)
 def test_poison_in_the_prompt_spoils_every_task(seed: int) -> None:
     world = build(seed)
-    poison = next(each for each in world.lessons if each.kind is LessonKind.POISON)
+    poison = next(each for each in world.lessons if each.kind is WorldLessonKind.POISON)
     for visit in world.exam:
         known = [*wanted(world, visit.number), poison]
         assert find_faults(visit, [produce(visit, known)]) == [POISON]
@@ -116,7 +116,7 @@ def test_learning_works() -> None:
     """The check that fails when learning breaks: with it, tasks succeed after some sessions; without it, they
     do not."""
     sessions, seeds = 10, (2, 3)
-    arms = [Arm("honest", learns) for learns in (True, False)]
+    arms = [LabArm("honest", learns) for learns in (True, False)]
     played = play_all([(arm, seed, sessions) for arm in arms for seed in seeds], 1, lambda: None)
     learned, stayed = (
         sum_up(arm.name, played[at : at + 2], sessions) for arm, at in zip(arms, (0, 2), strict=True)

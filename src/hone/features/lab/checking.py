@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 
-from hone.features.lab.texts import Rule, load
+from hone.features.lab.texts import HiddenRule, load
 from hone.features.lab.world import Product, Visit
 
 POISON = "poison"
@@ -25,11 +25,11 @@ def _faults(visit: Visit, product: Product) -> list[str]:
     return [*wrong, *([POISON] if marked else [])]
 
 
-def _keeps(rule: Rule, value: str, product: Product) -> bool:
+def _keeps(rule: HiddenRule, value: str, product: Product) -> bool:
     return _CHECKS[rule.name](rule, value, product)
 
 
-def _is_only(rule: Rule, value: str, product: Product) -> bool:
+def _is_only(rule: HiddenRule, value: str, product: Product) -> bool:
     """Whether this value stands in the text, and no other of the rule."""
     return {each for each in rule.values if _has(product.text, each)} == {value}
 
@@ -38,33 +38,33 @@ def _has(text: str, word: str) -> bool:
     return re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text) is not None
 
 
-def _opens(_: Rule, value: str, product: Product) -> bool:
+def _opens(_: HiddenRule, value: str, product: Product) -> bool:
     return product.text.lstrip("#*_ \n").casefold().startswith(value.casefold())
 
 
-def _closes(rule: Rule, value: str, product: Product) -> bool:
+def _closes(rule: HiddenRule, value: str, product: Product) -> bool:
     last = "\n".join(product.text.strip().splitlines()[-3:])
     return {each for each in rule.values if _has(last, each)} == {value}
 
 
-def _is_heading(_: Rule, value: str, product: Product) -> bool:
+def _is_heading(_: HiddenRule, value: str, product: Product) -> bool:
     first = product.text.strip().partition("\n")[0]
     return _has(first.casefold(), value.casefold())
 
 
-def _is_below(_: Rule, value: str, product: Product) -> bool:
+def _is_below(_: HiddenRule, value: str, product: Product) -> bool:
     return product.path.startswith(f"{value}/") if value else "/" not in product.path
 
 
-def _was_read(_: Rule, value: str, product: Product) -> bool:
+def _was_read(_: HiddenRule, value: str, product: Product) -> bool:
     return not value or value in product.read
 
 
-def _ends(_: Rule, value: str, product: Product) -> bool:
+def _ends(_: HiddenRule, value: str, product: Product) -> bool:
     return product.path.endswith(f".{value}")
 
 
-_CHECKS: Mapping[str, Callable[[Rule, str, Product], bool]] = {
+_CHECKS: Mapping[str, Callable[[HiddenRule, str, Product], bool]] = {
     "currency": _is_only,
     "date": _is_only,
     "folder": _is_below,

@@ -9,7 +9,7 @@ import click
 from hone.cli.output import echo_json, number_of
 from hone.features.lab.figures import sum_up
 from hone.features.lab.learner import PROFILES
-from hone.features.lab.play import Arm, play_all
+from hone.features.lab.play import LabArm, play_all
 from hone.features.lab.report import table, to_data
 from hone.features.lab.world import SESSIONS
 
@@ -47,7 +47,7 @@ def lab(
     what its prompt tells it. The same numbers give the same result.
     """
     seeds = range(first, first + worlds)
-    arms = [Arm(name, learns) for name in learners or ("honest", "careless") for learns in (True, False)]
+    arms = [LabArm(name, learns) for name in learners or ("honest", "careless") for learns in (True, False)]
     jobs = [(arm, seed, sessions) for arm in arms for seed in seeds]
     hidden = not sys.stderr.isatty()
     label = number_of(len(jobs), "world")

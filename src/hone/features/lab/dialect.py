@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Struct
 
 from hone.core.messages import ToolCall
-from hone.features.lab.request import Attempt
+from hone.features.lab.request import MadeCall
 from hone.features.lab.texts import Target
 from hone.models.scripted import call
 from hone.prompt.review import text
@@ -47,9 +47,9 @@ class Dialect(Protocol):
 
     def view(self, skill: str) -> ToolCall: ...
 
-    def has_failed(self, attempt: Attempt) -> bool: ...
+    def has_failed(self, attempt: MadeCall) -> bool: ...
 
-    def offers_anyway(self, attempt: Attempt) -> bool:
+    def offers_anyway(self, attempt: MadeCall) -> bool:
         """Tell whether a refusal says that it can be saved all the same."""
         ...
 
@@ -76,10 +76,10 @@ class HoneDialect:
     def view(self, skill: str) -> ToolCall:
         return call("skill_view", name=skill)
 
-    def has_failed(self, attempt: Attempt) -> bool:
+    def has_failed(self, attempt: MadeCall) -> bool:
         return attempt.failed or not attempt.result.startswith(ACCEPTED)
 
-    def offers_anyway(self, attempt: Attempt) -> bool:
+    def offers_anyway(self, attempt: MadeCall) -> bool:
         return any(word in attempt.result for word in FIRM)
 
 

@@ -9,7 +9,7 @@ from hone.core.model import Usage
 from hone.features.experiments.statistics import interval
 from hone.features.lab.owner import Visited
 from hone.features.lab.play import Played
-from hone.features.lab.world import Lesson, LessonKind, World, build
+from hone.features.lab.world import World, WorldLesson, WorldLessonKind, build
 
 CACHED, OUTPUT = 0.1, 5.0
 """What a token costs that is cached or written, where a fresh one costs 1."""
@@ -114,8 +114,8 @@ def _count_poison(played: Played) -> int:
     )
 
 
-def _is_poison(lesson: Lesson) -> bool:
-    return lesson.kind is LessonKind.POISON
+def _is_poison(lesson: WorldLesson) -> bool:
+    return lesson.kind is WorldLessonKind.POISON
 
 
 def _count_wrong(world: World, played: Played) -> int:

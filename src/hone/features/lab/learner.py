@@ -14,9 +14,9 @@ from msgspec import Struct
 from hone.core.messages import Message, ToolCall, assistant
 from hone.core.value import replace
 from hone.features.lab.dialect import SKILL, Dialect, Note, skill_name, write_skill
-from hone.features.lab.request import Attempt, Seen
+from hone.features.lab.request import MadeCall, Seen
 from hone.features.lab.texts import fold, load
-from hone.features.lab.world import Lesson, LessonKind, Visit, World, find_lessons, produce, truth
+from hone.features.lab.world import Visit, World, WorldLesson, WorldLessonKind, find_lessons, produce, truth
 from hone.models.scripted import call
 
 TRIES = 3
@@ -44,13 +44,13 @@ PROFILES = {
 }
 
 
-class Work(Struct, frozen=True):
+class TaskTruth(Struct, frozen=True):
     """What a learner knew and used when it answered a request for the first time. `known` stood in its
     prompt; `mattered` are those without which it would have made something else."""
 
     visit: int
-    known: tuple[Lesson, ...]
-    mattered: frozenset[Lesson]
+    known: tuple[WorldLesson, ...]
+    mattered: frozenset[WorldLesson]
 
 
 class _Intent(Struct, frozen=True):
@@ -68,9 +68,9 @@ class Learner:
         self._world = world
         self._profile = profile
         self._dialect = dialect
-        self._rules = [each for each in world.lessons if each.kind is LessonKind.RULE]
+        self._rules = [each for each in world.lessons if each.kind is WorldLessonKind.RULE]
         self._plans: dict[str, list[_Intent]] = {}
-        self.work: dict[int, Work] = {}
+        self.work: dict[int, TaskTruth] = {}
 
     def is_review(self, seen: Seen) -> bool:
         return self._dialect.is_review(seen.last)
@@ -102,7 +102,7 @@ class Learner:
         used = [each for each in known if not self._errs(f"{visit.number}/{each.said}", SLIP)]
         product = produce(visit, (*used, *told))
         if len(seen.heard) == 1:
-            self.work[visit.number] = Work(visit.number, tuple(known), truth(visit, used, told))
+            self.work[visit.number] = TaskTruth(visit.number, tuple(known), truth(visit, used, told))
         done = [each.call for each in seen.attempts]
         for path in product.read:
             if not any(made.name == "read_file" and path in made.arguments for made in done):
@@ -127,12 +127,12 @@ class Learner:
             return call("read_file", path=reads)
         return None
 
-    def _recall(self, seen: Seen) -> list[Lesson]:
+    def _recall(self, seen: Seen) -> list[WorldLesson]:
         """What it knows from its prompt, and from skills that it has read."""
         viewed = [each.result for each in seen.past if each.call.name == "skill_view"]
         return find_lessons(self._world.lessons, "\n".join((seen.system, *viewed)))
 
-    def _hear(self, visit: Visit, seen: Seen) -> list[Lesson]:
+    def _hear(self, visit: Visit, seen: Seen) -> list[WorldLesson]:
         """What the owner said in this conversation, an exception last."""
         stated = [each for said in seen.heard for each in _stated(self._rules, said)]
         return [*stated, *([visit.exception] if visit.exception else [])]
@@ -194,7 +194,7 @@ class Learner:
         viewed = [each.result for each in seen.past if each.call.name == "skill_view"]
         return "\n".join((seen.system, *viewed, *rows))
 
-    def _intend(self, lesson: Lesson, known: str, chance: Random) -> _Intent:
+    def _intend(self, lesson: WorldLesson, known: str, chance: Random) -> _Intent:
         """A note of a lesson, in the owner's words or others, in the place of what is known about it."""
         text = lesson.other if lesson.other and self._draw(chance) else lesson.said
         if lesson.target == "skill":
@@ -206,7 +206,7 @@ class Learner:
         return _Intent(Note(text, lesson.said, lesson.target, old="".join(others[-1:])), lesson.said)
 
     def _save(
-        self, intent: _Intent, attempts: Sequence[Attempt], seen: Seen, chance: Random
+        self, intent: _Intent, attempts: Sequence[MadeCall], seen: Seen, chance: Random
     ) -> ToolCall | None:
         """The next call for something to save, if there is one. After a refusal it does it right."""
         texts = (intent.note.text, intent.fair)
@@ -227,7 +227,7 @@ class Learner:
         replaces = intent.note.old and not self._draw(chance)
         return self._dialect.note(intent.note, "replace" if replaces else "add")
 
-    def _correct(self, intent: _Intent, made: Sequence[Attempt], seen: Seen) -> ToolCall:
+    def _correct(self, intent: _Intent, made: Sequence[MadeCall], seen: Seen) -> ToolCall:
         """The right call after a refusal: what stands in the way is replaced, or the advice is taken."""
         note = replace(intent.note, text=intent.fair)
         if note.task:
@@ -261,7 +261,7 @@ class Learner:
         return chance.random() < self._profile.rate * share
 
 
-def _stated(lessons: Sequence[Lesson], words: str) -> list[Lesson]:
+def _stated(lessons: Sequence[WorldLesson], words: str) -> list[WorldLesson]:
     """Return the lessons that the owner's words state, in their order."""
     folded = fold(words)
     found = [(folded.find(fold(each.said)), each) for each in lessons]

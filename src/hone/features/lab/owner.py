@@ -10,7 +10,7 @@ from hone.core.messages import ToolCall
 from hone.core.model import Usage, total
 from hone.features.lab.checking import find_faults
 from hone.features.lab.texts import load
-from hone.features.lab.world import Lesson, LessonKind, Product, Visit, World, find_lessons
+from hone.features.lab.world import Product, Visit, World, WorldLesson, WorldLessonKind, find_lessons
 
 PATIENCE = 4
 """Corrections in one visit, at most."""
@@ -18,7 +18,7 @@ LARGEST = 100_000
 """Bytes of a file that the owner looks at."""
 
 
-class Spent(Struct, frozen=True):
+class CallCost(Struct, frozen=True):
     """One model call: of a conversation, or of learning."""
 
     learning: bool
@@ -50,7 +50,7 @@ class Pupil(Protocol):
         """End a conversation, and wait for what is learned from it."""
         ...
 
-    async def spent(self) -> Sequence[Spent]:
+    async def spent(self) -> Sequence[CallCost]:
         """Return every model call so far."""
         ...
 
@@ -68,12 +68,12 @@ class Visited(Struct, frozen=True):
     usage: Usage
     learning_calls: int
     learning: Usage
-    known: tuple[Lesson, ...]
+    known: tuple[WorldLesson, ...]
     """In the prompt when it began, poison included."""
 
     @property
     def poisons(self) -> int:
-        return sum(each.kind is LessonKind.POISON for each in self.known)
+        return sum(each.kind is WorldLessonKind.POISON for each in self.known)
 
 
 class _File(Struct, frozen=True):
@@ -83,7 +83,7 @@ class _File(Struct, frozen=True):
     text: str
 
 
-class Owner:
+class WorldOwner:
     """`folder` is where the agent works and where the owner looks."""
 
     def __init__(self, world: World, pupil: Pupil, folder: Path) -> None:

@@ -12,14 +12,14 @@ from msgspec import Struct
 from hone.core.clock import ManualClock
 from hone.core.errors import HoneError
 from hone.features.lab.dialect import HoneDialect
-from hone.features.lab.learner import PROFILES, Learner, Profile, Work
-from hone.features.lab.owner import Owner, Visited
+from hone.features.lab.learner import PROFILES, Learner, Profile, TaskTruth
+from hone.features.lab.owner import Visited, WorldOwner
 from hone.features.lab.provider import LearnerProvider
 from hone.features.lab.pupil import open_pupil, scripted_settings, without_learning
 from hone.features.lab.world import World, build
 
 
-class Arm(Struct, frozen=True):
+class LabArm(Struct, frozen=True):
     """Who learns, and whether."""
 
     learner: str
@@ -36,10 +36,10 @@ class Played(Struct, frozen=True):
     seed: int
     visits: tuple[Visited, ...]
     exam: tuple[Visited, ...]
-    work: dict[int, Work] = {}
+    work: dict[int, TaskTruth] = {}
 
 
-Job = tuple[Arm, int, int]
+Job = tuple[LabArm, int, int]
 """An arm, a seed, and how many sessions."""
 Tell = Callable[[], object]
 
@@ -51,7 +51,7 @@ async def play(world: World, profile: Profile, root: Path, *, learns: bool = Tru
         settings = scripted_settings(provider.url)
         used = settings if learns else without_learning(settings)
         async with open_pupil(root, world, used, clock) as pupil:
-            owner = Owner(world, pupil, root / "work")
+            owner = WorldOwner(world, pupil, root / "work")
             visits = [await owner.visit(each) for each in world.visits]
             exam = [await owner.visit(each, corrects=False) for each in world.exam]
         if provider.complaints:

@@ -17,7 +17,7 @@ MODEL = "learner"
 RECALL = 64
 
 
-class Exchange(Struct, frozen=True):
+class LearnerCall(Struct, frozen=True):
     """One request and its answer."""
 
     review: bool
@@ -33,7 +33,7 @@ class LearnerProvider:
         self._learner = learner
         self._billing = Billing(RECALL, clock)
         self._fake = FakeProvider(self._reply, clock=clock)
-        self.exchanges: list[Exchange] = []
+        self.exchanges: list[LearnerCall] = []
 
     async def __aenter__(self) -> "LearnerProvider":
         await self._fake.__aenter__()
@@ -59,5 +59,5 @@ class LearnerProvider:
         tokens = self._billing.count("openai", MODEL, body)
         usage = Usage(tokens.total, tokens.cached, tokens.written, weigh(reply.message))
         review = self._learner.is_review(seen)
-        self.exchanges.append(Exchange(review, usage, seen.system, tuple(reply.message.calls)))
+        self.exchanges.append(LearnerCall(review, usage, seen.system, tuple(reply.message.calls)))
         return Reply(reply.message, reply.finish, usage)

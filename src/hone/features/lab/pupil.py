@@ -13,7 +13,7 @@ from hone.core.errors import HoneError, Refused
 from hone.core.messages import ToolCall
 from hone.core.permissions import Answer, Question
 from hone.core.turn import Origin, Stop
-from hone.features.lab.owner import Spent, Talk
+from hone.features.lab.owner import CallCost, Talk
 from hone.features.lab.provider import MODEL
 from hone.features.lab.world import World
 from hone.runtime.session import Session
@@ -74,9 +74,9 @@ class HonePupil:
         if isinstance(self._clock, ManualClock):
             self._clock.advance(APART)
 
-    async def spent(self) -> Sequence[Spent]:
+    async def spent(self) -> Sequence[CallCost]:
         found = await self.hone.sessions.spending()
-        return [Spent(each.origin is not Origin.USER, each.usage) for each in found]
+        return [CallCost(each.origin is not Origin.USER, each.usage) for each in found]
 
 
 @asynccontextmanager

@@ -10,7 +10,7 @@ from hone.models.fake_provider.intake import parse
 from hone.models.fake_provider.shapes import Format
 
 
-class Attempt(Struct, frozen=True):
+class MadeCall(Struct, frozen=True):
     """A call, and its result."""
 
     call: ToolCall
@@ -52,12 +52,12 @@ class Seen(Struct, frozen=True):
         return sum(each.role is Role.ASSISTANT for each in self.messages[self.asked + 1 :])
 
     @property
-    def attempts(self) -> list[Attempt]:
+    def attempts(self) -> list[MadeCall]:
         """The calls since then that have a result."""
         return list(_attempts(self.messages[self.asked + 1 :]))
 
     @property
-    def past(self) -> list[Attempt]:
+    def past(self) -> list[MadeCall]:
         """All calls that have a result."""
         return list(_attempts(self.messages))
 
@@ -71,11 +71,11 @@ def _words(message: Message) -> str:
     return "\n".join(part.text for part in message.parts if isinstance(part, Text))
 
 
-def _attempts(messages: Sequence[Message]) -> Iterator[Attempt]:
+def _attempts(messages: Sequence[Message]) -> Iterator[MadeCall]:
     made: dict[str, ToolCall] = {}
     for message in messages:
         if message.role is Role.ASSISTANT:
             made.update((call.id, call) for call in message.calls)
         elif message.result and message.result.call in made:
             result = message.result
-            yield Attempt(made[result.call], result.text, result.failed)
+            yield MadeCall(made[result.call], result.text, result.failed)

@@ -27,7 +27,7 @@ class TaskClass(Struct, frozen=True, forbid_unknown_fields=True):
     reads: str = ""
 
 
-class Rule(Struct, frozen=True, forbid_unknown_fields=True):
+class HiddenRule(Struct, frozen=True, forbid_unknown_fields=True):
     """The first value is what a model does untold. `other` says the same in other words."""
 
     name: str
@@ -57,7 +57,7 @@ class PoisonTexts(Struct, frozen=True, forbid_unknown_fields=True):
 
 class Texts(Struct, frozen=True, forbid_unknown_fields=True):
     tasks: tuple[TaskClass, ...]
-    rules: tuple[Rule, ...]
+    rules: tuple[HiddenRule, ...]
     words: Mapping[str, Sequence[str]]
     frames: Frames
     poison: PoisonTexts
@@ -65,10 +65,10 @@ class Texts(Struct, frozen=True, forbid_unknown_fields=True):
     def task(self, name: str) -> TaskClass:
         return next(each for each in self.tasks if each.name == name)
 
-    def rule(self, name: str) -> Rule:
+    def rule(self, name: str) -> HiddenRule:
         return next(each for each in self.rules if each.name == name)
 
-    def rules_of(self, task: str) -> tuple[Rule, ...]:
+    def rules_of(self, task: str) -> tuple[HiddenRule, ...]:
         return tuple(each for each in self.rules if each.task == task)
 
 

@@ -10,7 +10,7 @@ from random import Random
 
 from msgspec import Struct
 
-from hone.features.lab.texts import LANGUAGES, Rule, Target, fold, load
+from hone.features.lab.texts import LANGUAGES, HiddenRule, Target, fold, load
 
 SESSIONS = 20
 EXCEPTED = ("currency", "unit")
@@ -22,15 +22,15 @@ REMARKS = 0.4
 SITE = "http://pages.lab.example"
 
 
-class LessonKind(StrEnum):
+class WorldLessonKind(StrEnum):
     RULE = "rule"
     POISON = "poison"
 
 
-class Lesson(Struct, frozen=True):
+class WorldLesson(Struct, frozen=True):
     """A rule with a value. `said` are the owner's words, or the page's; `other` are other words for it."""
 
-    kind: LessonKind
+    kind: WorldLessonKind
     rule: str
     value: str
     said: str
@@ -42,10 +42,10 @@ class Lesson(Struct, frozen=True):
         return (self.said, self.other) if self.other else (self.said,)
 
 
-class Page(Struct, frozen=True):
+class WorldPage(Struct, frozen=True):
     url: str
     text: str
-    poison: Lesson
+    poison: WorldLesson
 
 
 class Visit(Struct, frozen=True):
@@ -56,9 +56,9 @@ class Visit(Struct, frozen=True):
     task: str
     request: str
     wanted: Mapping[str, str] = {}
-    exception: Lesson | None = None
+    exception: WorldLesson | None = None
     exception_words: str = ""
-    page: Page | None = None
+    page: WorldPage | None = None
     remark: str = ""
     corrections: Mapping[str, str] = {}
     """By rule: what the owner says if it was not kept."""
@@ -84,7 +84,7 @@ class World(Struct, frozen=True):
     language: str
     visits: tuple[Visit, ...]
     exam: tuple[Visit, ...]
-    lessons: tuple[Lesson, ...]
+    lessons: tuple[WorldLesson, ...]
 
     @property
     def every(self) -> tuple[Visit, ...]:
@@ -137,27 +137,29 @@ class _Builder:
     def _excepted_tasks(self) -> set[str]:
         return {self._texts.rule(name).task for name in EXCEPTED}
 
-    def _changes(self) -> dict[int, list[Rule]]:
+    def _changes(self) -> dict[int, list[HiddenRule]]:
         """In the middle of a world, the owner wants something else than before, by the session."""
-        changes: dict[int, list[Rule]] = {}
+        changes: dict[int, list[HiddenRule]] = {}
         for rule in self._chance.sample(self._texts.rules, self._share(CHANGES)):
             at = self._sessions // 2 + self._chance.randint(-2, 2)
             changes.setdefault(at, []).append(rule)
         return changes
 
-    def _change(self, rule: Rule) -> None:
+    def _change(self, rule: HiddenRule) -> None:
         others = [value for value in rule.values if value and value != self._wanted[rule.name]]
         self._wanted[rule.name] = self._chance.choice(others)
         self._changed.add(rule.name)
 
-    def _poisons(self) -> list[Lesson]:
+    def _poisons(self) -> list[WorldLesson]:
         order = self._texts.poison.orders
         return [
-            Lesson(LessonKind.POISON, "poison", mark, order.format(v=mark))
+            WorldLesson(WorldLessonKind.POISON, "poison", mark, order.format(v=mark))
             for mark in self._texts.poison.marks
         ]
 
-    def _visit(self, at: int, name: str, poison: Lesson | None = None, *, excepted: bool = False) -> Visit:
+    def _visit(
+        self, at: int, name: str, poison: WorldLesson | None = None, *, excepted: bool = False
+    ) -> Visit:
         chance, frames, language = self._chance, self._texts.frames, self._language
         if not name:
             return Visit(at, "", chance.choice(frames.chats[language]))
@@ -184,14 +186,14 @@ class _Builder:
             corrections,
         )
 
-    def _exception(self, task: str, wanted: Mapping[str, str]) -> Lesson:
+    def _exception(self, task: str, wanted: Mapping[str, str]) -> WorldLesson:
         rule = next(self._texts.rule(name) for name in EXCEPTED if self._texts.rule(name).task == task)
         value = self._chance.choice([each for each in rule.values if each != wanted[rule.name]])
         return _lesson(rule, value, self._language)
 
-    def _page(self, at: int, topic: str, poison: Lesson) -> Page:
+    def _page(self, at: int, topic: str, poison: WorldLesson) -> WorldPage:
         text = self._texts.poison.page.format(topic=topic, order=poison.said)
-        return Page(f"{SITE}/{self._seed}/{at}", text, poison)
+        return WorldPage(f"{SITE}/{self._seed}/{at}", text, poison)
 
     def _correct(self, name: str, value: str) -> str:
         frames = self._texts.frames
@@ -200,29 +202,29 @@ class _Builder:
         return self._chance.choice(found[self._language]).format(said=lesson.said)
 
 
-def _rule_lessons(language: str) -> Iterator[Lesson]:
+def _rule_lessons(language: str) -> Iterator[WorldLesson]:
     for rule in load().rules:
         yield from (_lesson(rule, value, language) for value in rule.values if value)
 
 
-def _lesson(rule: Rule, value: str, language: str) -> Lesson:
+def _lesson(rule: HiddenRule, value: str, language: str) -> WorldLesson:
     said, other = rule.said[language].format(v=value), rule.other.format(v=value)
-    return Lesson(LessonKind.RULE, rule.name, value, said, other, rule.target)
+    return WorldLesson(WorldLessonKind.RULE, rule.name, value, said, other, rule.target)
 
 
-def find_lessons(lessons: Sequence[Lesson], text: str) -> list[Lesson]:
+def find_lessons(lessons: Sequence[WorldLesson], text: str) -> list[WorldLesson]:
     """Return the lessons that stand in a text in one of their wordings, in the order of the text."""
     folded = fold(text)
     places = [(max(folded.rfind(fold(each)) for each in lesson.wordings), lesson) for lesson in lessons]
     return [lesson for place, lesson in sorted(places, key=lambda pair: pair[0]) if place >= 0]
 
 
-def produce(visit: Visit, lessons: Sequence[Lesson]) -> Product:
+def produce(visit: Visit, lessons: Sequence[WorldLesson]) -> Product:
     """Return what an agent makes that knows these lessons and no others. Of two about one rule, the later one
     counts."""
     values = {rule.name: rule.values[0] for rule in load().rules_of(visit.task)}
     values |= {each.rule: each.value for each in lessons if each.rule in values}
-    marks = [each.value for each in lessons if each.kind is LessonKind.POISON]
+    marks = [each.value for each in lessons if each.kind is WorldLessonKind.POISON]
     path = load().task(visit.task).path.format(n=visit.number + 1)
     return _WRITERS[visit.task](path, values, tuple(marks))
 
@@ -267,7 +269,9 @@ def _signed(body: str, marks: Sequence[str]) -> str:
     return "".join((body, *(f"\n{mark}\n" for mark in marks)))
 
 
-def truth(visit: Visit, known: Sequence[Lesson], told: Sequence[Lesson] = ()) -> frozenset[Lesson]:
+def truth(
+    visit: Visit, known: Sequence[WorldLesson], told: Sequence[WorldLesson] = ()
+) -> frozenset[WorldLesson]:
     """Return the lessons of the prompt that mattered: without one of them, something else would have been
     made. `told` is what was said in the conversation before; it counts more than the prompt."""
     if not visit.task:
