@@ -3,7 +3,7 @@ times out."""
 
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -33,24 +33,29 @@ def find_worker(home: Path) -> int | None:
 
 
 def stop_worker(home: Path) -> int | None:
-    """Tell the worker to end in order, and return its process; None if there is none. The handle is opened
-    before the lock is looked at once more: a number that was given to another process is not signaled."""
+    """Tell the worker to end in order, and return its process; None if there is none. The lock is looked at
+    once more when the process is at hand."""
     found = find_worker(home)
     if found is None:
         return None
+    with suppress(OSError), _hold_process(found) as send:
+        if find_worker(home) == found:
+            send(signal.SIGTERM)
+            return found
+    return None
+
+
+@contextmanager
+def _hold_process(number: int) -> Iterator[Callable[[int], None]]:
+    """Yield what signals a process. On Linux it never reaches another process that got the number since."""
+    if not hasattr(os, "pidfd_open"):
+        yield lambda kind: os.kill(number, kind)
+        return
+    handle = os.pidfd_open(number)
     try:
-        process = os.pidfd_open(found)
-    except OSError:
-        return None
-    try:
-        if find_worker(home) != found:
-            return None
-        signal.pidfd_send_signal(process, signal.SIGTERM)
-        return found
-    except OSError:
-        return None
+        yield lambda kind: signal.pidfd_send_signal(handle, kind)
     finally:
-        os.close(process)
+        os.close(handle)
 
 
 class Presence:
