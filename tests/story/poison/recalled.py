@@ -13,6 +13,7 @@ from hone.core.value import replace
 from hone.core.visible import path_to_text
 from hone.features.backends.labels import TRUST
 from hone.features.backends.part import MemoryPart
+from hone.features.imports.conversation import typed
 from hone.features.imports.plan import bring, survey
 from hone.features.imports.sources import SOURCES, source_files
 from hone.features.mcp.server.clients import Client
@@ -223,6 +224,11 @@ class HandedOver(Imported):
         client = Client("attacker", path_to_text(place.folder), McpClientSettings(mode="ask"))
         told = await learn(place.hone, client, LearnArguments(said, conversation=f"talk {text.number}"))
         return SessionId(told.split()[3])
+
+    def find(self, place: House, text: Injected, content: str) -> None:
+        """What stands between the marks of other agents' programs is left out: nobody typed it."""
+        if typed(text.text) == text.text:
+            super().find(place, text, content)
 
 
 class Compacted(Channel):
