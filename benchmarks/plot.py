@@ -8,7 +8,7 @@ from statistics import median
 
 from benchmarks.figures import Row, Side, figure
 from benchmarks.table import SIDES
-from hone.features.experiments.report import framed
+from hone.cli.drawing import framed
 
 WIDTH, LABELS, VALUES = 940, 430, 70
 BAR, GAP, TOP = 16, 10, 40

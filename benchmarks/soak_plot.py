@@ -6,7 +6,7 @@ from html import escape
 from math import ceil, log10
 
 from benchmarks.plot import STYLE
-from hone.features.experiments.report import framed
+from hone.cli.drawing import framed
 
 WIDTH, LEFT, RIGHT = 940, 60, 20
 TOP, HIGH, GAP, FOOT = 34, 130, 46, 40

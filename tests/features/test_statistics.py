@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hone.core.intervals import interval
 from hone.features.experiments.statistics import (
     FIGURES,
     SUCCESS,
     Difference,
     difference,
     differences,
-    interval,
 )
 from hone.features.experiments.values import PAIRS, Arm, Lesson, LessonKind, Run, Study, order
 from tests.conftest import Figures, Tier

@@ -23,9 +23,8 @@ from tests.provider import Call, Provider, Say
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 SESSIONS: dict[str, str] = json.loads((FIXTURES / "home-beec753" / "sessions.json").read_text())
-WITHOUT = {"templates": ("templates", "experiments", "lab"), "experiments": ("experiments", "lab")}
-"""Experiments measure templates as well, and the lab has its intervals from experiments: the imports of a
-feature by another."""
+WITHOUT = {"templates": ("templates", "experiments")}
+"""Experiments measure templates as well: the one import of a feature by another."""
 
 LACKING = """
 import sys

@@ -1,11 +1,12 @@
 """Show the results of an experiment as a table, as JSON, or as a chart."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from html import escape
 from typing import Any
 
 import msgspec
 
+from hone.cli.drawing import framed
 from hone.core.visible import one_line
 from hone.features.experiments.findings import Finding, points, signed
 from hone.features.experiments.statistics import SUCCESS, TOKENS, Difference
@@ -15,27 +16,6 @@ TITLES = ("", "with", "without", "difference", "95% interval")
 WIDTH, LABELS, VALUES, ROW, TOP = 860, 220, 200, 34, 64
 SCALE = (WIDTH - LABELS - VALUES) / 2
 MIDDLE = LABELS + SCALE
-STYLE = """
-text { font: 13px system-ui, sans-serif; fill: #1f2328; }
-.heading { font-weight: 600; }
-.value { font-size: 12px; fill: #59636e; }
-.hone { fill: #0a5fc4; }
-.floor { fill: #8c959f; }
-.aim { stroke: #b3261e; stroke-width: 2; }
-.axis { stroke: #8c959f; stroke-width: 1; }
-.span { stroke: #59636e; stroke-width: 3; }
-.clear { stroke: #0a5fc4; stroke-width: 3; }
-@media (prefers-color-scheme: dark) {
-  text { fill: #e6edf3; }
-  .value { fill: #a8b2bd; }
-  .hone { fill: #6cb0ff; }
-  .floor { fill: #7d8590; }
-  .aim { stroke: #ff8f85; }
-  .axis { stroke: #7d8590; }
-  .span { stroke: #a8b2bd; }
-  .clear { stroke: #6cb0ff; }
-}
-""".strip()
 
 
 def title(study: Study) -> str:
@@ -165,14 +145,3 @@ def _drawn(each: Difference, y: int) -> Iterator[str]:
 def _told(finding: Finding) -> str:
     said = (f"{name}: {apart}, {span}." for name, _, _, apart, span in map(_cells, finding.differences))
     return " ".join((*said, sentence(finding)))
-
-
-def framed(width: int, height: int, title: str, told: str, drawn: Iterable[str]) -> str:
-    """Return a whole SVG file, light and dark. `told` says in sentences what the drawing shows."""
-    head = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
-        f'height="{height}" role="img" aria-labelledby="title desc">'
-    )
-    named = f'<title id="title">{escape(title)}</title>'
-    description = f'<desc id="desc">{escape(told)}</desc>'
-    return "\n".join((head, named, description, f"<style>{STYLE}</style>", *drawn, "</svg>", ""))

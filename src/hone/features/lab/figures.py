@@ -5,8 +5,8 @@ from statistics import fmean
 
 from msgspec import Struct
 
+from hone.core.intervals import interval
 from hone.core.model import Usage
-from hone.features.experiments.statistics import interval
 from hone.features.lab.owner import Visited
 from hone.features.lab.play import Played
 from hone.features.lab.world import World, WorldLesson, WorldLessonKind, build
