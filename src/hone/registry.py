@@ -266,7 +266,18 @@ FEATURES = (
         },
         operations="hone.features.experiments.operations",
         part="hone.features.experiments.part:ExperimentsPart",
-        hooks=("findings", "leftovers", "holdings"),
+        hooks=("findings", "measured", "leftovers", "holdings"),
+    ),
+    Feature(
+        "payback",
+        "reviews",
+        {
+            "payback": (
+                "hone.features.payback.commands:payback",
+                "Show what each lesson cost and what it saved.",
+            )
+        },
+        operations="hone.features.payback.operations",
     ),
     Feature(
         "lab",

@@ -64,6 +64,7 @@ OWN = {
     "local_models": "models",
     "mcp": "mcp",
     "moving": "move",
+    "payback": "payback",
     "recall": "recall",
     "sharing": "skills sync",
     "templates": "templates",

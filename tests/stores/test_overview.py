@@ -14,9 +14,11 @@ from hypothesis import strategies as st
 from hone.core.errors import Corrupt, Missing
 from hone.core.histories import HistoryNote, KnownHistory
 from hone.core.ids import SessionId
+from hone.core.ledger import Actor
 from hone.core.model import Usage, total
-from hone.core.overview import SpendingSum
+from hone.core.overview import SpendingSum, SpentCall
 from hone.core.ports import Spending
+from hone.core.skill import SkillEvent
 from hone.core.turn import Origin
 from hone.stores.database import Database
 from hone.stores.home import Stores, over
@@ -100,6 +102,30 @@ async def test_a_window_is_a_part_of_the_whole(stores: Stores) -> None:
             assert facts(found.nodes) == facts(whole.nodes[begun - 1 : begun - 1 + limit])
     with pytest.raises(Missing):
         await stores.overview.window(B, 1, 5)
+
+
+async def test_calls_name_their_prompt_and_folder(stores: Stores) -> None:
+    """What a bill is made of: calls with their prompt, also of sessions that are gone, and uses of skills."""
+    for name in (A, B):
+        await begin(stores.sessions, name)
+    rows = [
+        (A, Spending(NOW, "m", Origin.USER, Usage(5, 1, 2, 3, 0.5))),
+        (B, Spending(NOW + timedelta(hours=1), "n", Origin.REVIEW, Usage(7))),
+        (A, Spending(NOW + timedelta(days=2), "m", Origin.USER, Usage(9))),
+    ]
+    for session, spent in rows:
+        await stores.sessions.append(session, (), spent)
+    stored = await stores.sessions.load(A)
+    await stores.sessions.delete(B)
+    found = await stores.overview.calls(NOW, NOW + timedelta(days=2))
+    here = (stored.prefix.digest, stored.header.folder)
+    assert list(found) == [SpentCall(*rows[0], *here), SpentCall(*rows[1])]
+    digests = {each.prefix for each in found if each.prefix}
+    assert await stores.overview.prompts({*digests, "no digest"}) == {stored.prefix.digest: stored.prefix}
+    today = NOW.date()
+    for day, session in ((today, A), (today - timedelta(days=3), B)):
+        await stores.catalog.count("pack", SkillEvent.USE, Actor.AGENT, session, day)
+    assert list(await stores.overview.skill_uses(today)) == [("pack", A)]
 
 
 async def test_damage_in_a_window_is_noticed(tmp_path: Path) -> None:

@@ -1,14 +1,15 @@
 """What the page reads of a large home: sums, counts and windows, made where the data lies."""
 
-from collections.abc import Collection, Sequence
-from datetime import datetime
+from collections.abc import Collection, Mapping, Sequence
+from datetime import date, datetime
 from typing import Protocol
 
 from msgspec import Struct
 
 from hone.core.ids import SessionId
 from hone.core.model import Usage
-from hone.core.ports import Header
+from hone.core.ports import Header, Spending
+from hone.core.prefix import Prefix
 from hone.core.skill import SkillOrigin
 from hone.core.transcript import Node
 from hone.core.turn import Origin
@@ -53,6 +54,16 @@ class MessageWindow(Struct, frozen=True):
     nodes: tuple[Node, ...]
 
 
+class SpentCall(Struct, frozen=True):
+    """One model call with where it was made. `prefix` is the digest of the prompt that its session has now,
+    `folder` where that works; both are empty if the session is gone."""
+
+    session: SessionId
+    spending: Spending
+    prefix: str = ""
+    folder: str = ""
+
+
 class Overview(Protocol):
     """Reads of one database whose cost does not grow with what they leave out."""
 
@@ -93,4 +104,16 @@ class Overview(Protocol):
     async def window(self, session: SessionId, first: int | None, limit: int) -> MessageWindow:
         """Return at most `limit` messages from number `first` on, or the last ones. Raises Missing, or
         Corrupt if a content or a link in the window does not match its digest."""
+        ...
+
+    async def calls(self, since: datetime, until: datetime) -> Sequence[SpentCall]:
+        """Return the calls from one moment until before another, in the order in which they were noted."""
+        ...
+
+    async def prompts(self, digests: Collection[str]) -> Mapping[str, Prefix]:
+        """Return the prefixes with these digests; those that are not there are left out. Raises Corrupt."""
+        ...
+
+    async def skill_uses(self, since: date) -> Sequence[tuple[str, SessionId]]:
+        """Return which skill was used in which session, since a day."""
         ...

@@ -20,6 +20,7 @@ from hone.core.work import Work, WorkObserver
 
 if TYPE_CHECKING:
     from hone.core.embedding import Meanings
+    from hone.core.measured import Attribution, StudyResult
     from hone.core.recall import Recall
 
 Connect = Callable[[str], Connection]
@@ -163,6 +164,14 @@ class Part:
     async def findings(self, kind: str, name: str, digest: str) -> Sequence[str]:
         """Return what was measured about a skill, a journal entry or a template, one line each."""
         return ()
+
+    async def measured(self, kind: str, name: str, digest: str) -> Sequence["StudyResult"]:
+        """Return the same as figures."""
+        return ()
+
+    def attribution(self) -> "Attribution | None":
+        """Return what tells which entries of the journal were used."""
+        return None
 
     async def count_stale(self) -> int:
         """Return how many learned skills have not been used for long."""

@@ -1,8 +1,8 @@
 """Sums, counts and windows of a large home, by SQLite: what the page reads without reading everything."""
 
 import json
-from collections.abc import Collection, Iterator, Sequence
-from datetime import datetime
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import date, datetime
 from itertools import pairwise
 from typing import Any
 
@@ -13,7 +13,9 @@ from hone.core.ids import SessionId
 from hone.core.ledger import SKILL, ChangeKind
 from hone.core.messages import sound
 from hone.core.model import Usage
-from hone.core.overview import MessageWindow, SkillCount, SkillTouch, SpendingSum
+from hone.core.overview import MessageWindow, SkillCount, SkillTouch, SpendingSum, SpentCall
+from hone.core.ports import Spending
+from hone.core.prefix import Prefix
 from hone.core.skill import SkillOrigin
 from hone.core.turn import Origin
 from hone.stores.database import Store, reads
@@ -43,6 +45,15 @@ SELECT target, at, deed, sources,
     actor <> 'curator' AND standing = 'active' AND EXISTS (SELECT 1 FROM deltas WHERE change = id) AS counts
 FROM changes WHERE target >= 'skill:' AND target < 'skill;' AND (counts OR deed = 'merge') ORDER BY id
 """
+MADE = """
+SELECT s.session, s.at, s.model, s.origin, s.input, s.cached, s.written, s.output, s.cost, p.digest,
+    t.folder
+FROM spending AS s LEFT JOIN sessions AS t ON t.id = s.session
+LEFT JOIN chains AS c ON c.id = t.chain LEFT JOIN prefixes AS p ON p.id = c.prefix
+WHERE s.at >= ? AND s.at < ? ORDER BY s.id
+"""
+PROMPTS = "SELECT digest, body FROM prefixes WHERE digest IN (SELECT value FROM json_each(?))"
+USES = "SELECT DISTINCT skill, session FROM uses WHERE day >= ? ORDER BY skill, session"
 TARGETS = "SELECT id, target FROM changes WHERE id IN (SELECT value FROM json_each(?))"
 
 
@@ -136,6 +147,40 @@ def _named(connection: apsw.Connection, sources: str) -> tuple[str, ...]:
     return tuple(target.removeprefix(SKILL) for _, target in rows if target.startswith(SKILL))
 
 
+def _calls(connection: apsw.Connection, since: datetime, until: datetime) -> Sequence[SpentCall]:
+    return make_calls(connection.execute(MADE, (stamp(since), stamp(until))))
+
+
+def make_calls(rows: Iterable[Sequence[Any]]) -> Sequence[SpentCall]:
+    with intact(Corrupt("What was spent is damaged. Restore the database from a backup.")):
+        return tuple(
+            SpentCall(
+                SessionId(session),
+                Spending(moment(at), model, Origin(origin), Usage(*used)),
+                prefix or "",
+                folder or "",
+            )
+            for session, at, model, origin, *used, prefix, folder in rows
+        )
+
+
+def _prompts(connection: apsw.Connection, digests: Collection[str]) -> Mapping[str, Prefix]:
+    return make_prompts(connection.execute(PROMPTS, (json.dumps(sorted(digests)),)))
+
+
+def make_prompts(rows: Iterable[Sequence[Any]]) -> Mapping[str, Prefix]:
+    with intact(Corrupt("A prompt is damaged. Restore the database from a backup.")):
+        found = {digest: Prefix.decode(body) for digest, body in rows}
+        if any(prefix.digest != digest for digest, prefix in found.items()):
+            raise ValueError
+        return found
+
+
+def _skill_uses(connection: apsw.Connection, since: date) -> Sequence[tuple[str, SessionId]]:
+    rows = connection.execute(USES, (since.isoformat(),))
+    return tuple((str(skill), SessionId(session)) for skill, session in rows)
+
+
 def _former_lines(connection: apsw.Connection, session: SessionId) -> Sequence[tuple[int, str]]:
     _, head = read_session(connection, session)
     lines: list[tuple[int, str]] = []
@@ -164,3 +209,6 @@ class SqliteOverview(Store):
     skill_touches = reads(_skill_touches)
     former_lines = reads(_former_lines)
     window = reads(_window)
+    calls = reads(_calls)
+    prompts = reads(_prompts)
+    skill_uses = reads(_skill_uses)

@@ -9,6 +9,7 @@ from msgspec import Struct
 from hone.app import Hone
 from hone.core.errors import Missing, Refused, StoreError
 from hone.core.ledger import Actor, Author, ChangeId, Entry, Target, skill
+from hone.core.measured import FigureDifference, StudyResult
 from hone.features.experiments.sequential import EarlyDecision, judge
 from hone.features.experiments.statistics import FIGURES, SUCCESS, Difference, differences
 from hone.features.experiments.store import Studies
@@ -168,3 +169,23 @@ def beside(home: Path, kind: LessonKind, name: str, digest: str) -> list[str]:
             finding = found(study, briefly=True)
             rows.append(f"{finding.verdict}: {finding.gist}, {study.model}{other}")
     return rows
+
+
+def measure(home: Path, kind: LessonKind, name: str, digest: str) -> list[StudyResult]:
+    """Return what `beside` says as figures, the latest study first. What cannot be read says nothing."""
+    try:
+        known = Studies(home).of(kind, name)
+    except StoreError:
+        return []
+    return [
+        _figures(found(study), current=study.lesson.digest == digest)
+        for study in known
+        if study.lesson.digest == digest or kind is not LessonKind.ENTRY
+    ]
+
+
+def _figures(finding: Finding, *, current: bool) -> StudyResult:
+    known = [each for each in finding.differences if each.pairs]
+    figures = tuple(FigureDifference(each.name, each.mean, each.low, each.high) for each in known)
+    study = finding.study
+    return StudyResult(study.task, study.model, finding.verdict, len(study.paired), figures, current)

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from hone.app import Hone
 from hone.core.holding import Holding
 from hone.core.ids import SessionId
+from hone.core.measured import StudyResult
 from hone.core.part import Part
-from hone.features.experiments.findings import beside
+from hone.features.experiments.findings import beside, measure
 from hone.features.experiments.store import Studies
 from hone.features.experiments.values import LessonKind
 
@@ -25,6 +26,9 @@ class ExperimentsPart(Part):
 
     async def findings(self, kind: str, name: str, digest: str) -> Sequence[str]:
         return beside(self._hone.home, LessonKind(kind), name, digest)
+
+    async def measured(self, kind: str, name: str, digest: str) -> Sequence[StudyResult]:
+        return measure(self._hone.home, LessonKind(kind), name, digest)
 
     async def leftovers(self, sessions: Sequence[SessionId]) -> Sequence[str]:
         studies = self.studies

@@ -1,18 +1,19 @@
 """Sums, counts and windows of a large home, by PostgreSQL: what the page reads without reading everything."""
 
 import json
-from collections.abc import Collection, Iterator, Sequence
-from datetime import datetime
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import date, datetime
 from itertools import pairwise
 
 from hone.core.errors import Corrupt
 from hone.core.ids import SessionId
 from hone.core.ledger import SKILL, ChangeKind
 from hone.core.messages import sound
-from hone.core.overview import MessageWindow, SkillCount, SkillTouch, SpendingSum
+from hone.core.overview import MessageWindow, SkillCount, SkillTouch, SpendingSum, SpentCall
+from hone.core.prefix import Prefix
 from hone.core.skill import SkillOrigin
 from hone.core.turn import Origin
-from hone.stores.overview import add_up, make_sum
+from hone.stores.overview import add_up, make_calls, make_prompts, make_sum
 from hone.stores.postgres.database import PostgresStore, Rows, reads
 from hone.stores.postgres.sessions import read_session
 from hone.stores.postgres.tree import read_former, read_prefix, read_window
@@ -45,6 +46,17 @@ SELECT target, at, deed, sources, counts FROM (
     ) AS counts
     FROM changes AS c WHERE owner = %(owner)s AND target ^@ '{SKILL}'
 ) AS known WHERE counts OR deed = '{ChangeKind.MERGE}' ORDER BY id
+"""
+MADE = """
+SELECT s.session, s.at, s.model, s.origin, s.input, s.cached, s.written, s.output, s.cost, c.prefix,
+    t.folder
+FROM spending AS s LEFT JOIN sessions AS t ON t.owner = s.owner AND t.id = s.session
+LEFT JOIN chains AS c ON c.owner = t.owner AND c.id = t.chain
+WHERE s.owner = %(owner)s AND s.at >= %(since)s AND s.at < %(until)s ORDER BY s.id
+"""
+PROMPTS = "SELECT digest, body FROM prefixes WHERE owner = %(owner)s AND digest = ANY (%(digests)s)"
+USES = """
+SELECT DISTINCT skill, session FROM uses WHERE owner = %(owner)s AND day >= %(since)s ORDER BY skill, session
 """
 TARGETS = "SELECT target FROM changes WHERE owner = %(owner)s AND id = ANY (%(ids)s::bigint[]) ORDER BY id"
 
@@ -108,6 +120,19 @@ def _named(rows: Rows, sources: str) -> tuple[str, ...]:
     return tuple(target.removeprefix(SKILL) for target in targets if target.startswith(SKILL))
 
 
+def _calls(rows: Rows, since: datetime, until: datetime) -> Sequence[SpentCall]:
+    return make_calls(rows.execute(MADE, since=stamp(since), until=stamp(until)))
+
+
+def _prompts(rows: Rows, digests: Collection[str]) -> Mapping[str, Prefix]:
+    return make_prompts(rows.execute(PROMPTS, digests=sorted(digests)))
+
+
+def _skill_uses(rows: Rows, since: date) -> Sequence[tuple[str, SessionId]]:
+    found = rows.execute(USES, since=since.isoformat())
+    return tuple((str(skill), SessionId(session)) for skill, session in found)
+
+
 def _former_lines(rows: Rows, session: SessionId) -> Sequence[tuple[int, str]]:
     _, head = read_session(rows, session)
     lines: list[tuple[int, str]] = []
@@ -136,3 +161,6 @@ class PostgresOverview(PostgresStore):
     skill_touches = reads(_skill_touches)
     former_lines = reads(_former_lines)
     window = reads(_window)
+    calls = reads(_calls)
+    prompts = reads(_prompts)
+    skill_uses = reads(_skill_uses)

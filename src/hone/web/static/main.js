@@ -14,6 +14,7 @@ import * as figures from "./figures.js";
 import * as journal from "./journal.js";
 import * as learning from "./learning.js";
 import * as more from "./more.js";
+import * as payback from "./payback.js";
 import * as permissions from "./permissions.js";
 import * as reviews from "./reviews.js";
 import * as session from "./session.js";
@@ -27,7 +28,7 @@ import * as talks from "./talks.js";
 
 const PAGES = { chat: [chat], learning: [learning], journal: [journal], skills: [skills, skill],
   sessions: [sessions, session], reviews: [reviews], figures: [figures], access: [access], more: [more],
-  curator: [curator], permissions: [permissions], templates: [templates, template], experiments: [experiments, experiment], backends: [backends] };
+  payback: [payback], curator: [curator], permissions: [permissions], templates: [templates, template], experiments: [experiments, experiment], backends: [backends] };
 const FURTHER = new Map(more.VIEWS.map(([page, title]) => [page, title]));
 const main = document.getElementById("main");
 let leaving = new AbortController();

@@ -5,6 +5,7 @@ import { el, put, way } from "./dom.js";
 export const VIEWS = [
   ["reviews", "Reviews", "The queue, and what Hone kept from each conversation."],
   ["figures", "Usage", "Tokens and cost of conversations and of learning."],
+  ["payback", "Payback", "What each lesson cost and what it saved."],
   ["curator", "Curator", "Archives unused skills and proposes merges. You see the plan first."],
   ["permissions", "Permissions", "Rules for what Hone may do without asking."],
   ["templates", "Templates", "Tool calls that worked, kept as examples for new conversations."],

@@ -8,7 +8,7 @@ import { pick } from "./picker.js";
 
 const PAGES = [["chat", "New conversation", ""], ["learning", "Learning", "what changed, what waits"], ["journal", "Journal", "what Hone knows"],
   ["skills", "Skills", "how Hone does things"], ["sessions", "Sessions", "all conversations and their branches"],
-  ["reviews", "Reviews", "what Hone looks back over"], ["figures", "Usage", "tokens and cost"],
+  ["reviews", "Reviews", "what Hone looks back over"], ["figures", "Usage", "tokens and cost"], ["payback", "Payback", "what each lesson cost and saved"],
   ["curator", "Curator", "unused and overlapping skills"], ["permissions", "Permissions", "what Hone may do without asking"],
   ["templates", "Templates", "examples for new conversations"], ["experiments", "Experiments", "whether a lesson helps"],
   ["backends", "Memory backends", "copies of what Hone knows"], ["access", "Access", "signed-in browsers"]];

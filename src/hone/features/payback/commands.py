@@ -1,0 +1,53 @@
+"""`hone payback`: what each lesson cost and saved."""
+
+from collections.abc import Iterable
+
+import click
+
+from hone.app import Hone
+from hone.cli.context import in_home, ledger_of
+from hone.cli.output import lay_out, screen_width, to_json
+from hone.features.payback import report
+from hone.features.payback.matching import compare
+from hone.features.payback.reading import DAYS, read_account
+
+YEAR = 365
+EPILOG = """\b
+Examples:
+  hone payback                  # every lesson over 30 days
+  hone payback 42               # the lesson of change 42
+  hone payback release-notes    # a skill
+"""
+
+
+@click.command(epilog=EPILOG, short_help="Show what each lesson cost and what it saved.")
+@click.argument("lesson", default="")
+@click.option(
+    "--days",
+    type=click.IntRange(1, 3_660),
+    help="How far to look back. [default: 30, for one lesson 365]",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, with exact amounts.")
+@in_home
+async def payback(hone: Hone, lesson: str, days: int | None, as_json: bool) -> Iterable[str]:
+    """Show what lessons cost: their part of the reviews that wrote them, their bytes in every later request,
+    and the curator. The parts add up to the whole bill.
+
+    With LESSON (a change number, a skill's name or words of an entry), also show what it saved: by
+    experiments, and by conversations before and after.
+    """
+    ledger_of(hone)
+    span = days or (YEAR if lesson else DAYS)
+    account = await read_account(hone, span)
+    if not lesson:
+        rows = await report.list_rows(hone, account)
+        if as_json:
+            return to_json(report.bill_data(account, rows))
+        table = lay_out(report.TITLES, report.cells(rows, account.bill), screen_width(), report.RIGHT)
+        if not account.bill.calls and not rows:
+            return ["No model was called in this time, and nothing is known yet."]
+        return [*report.summarize(account.bill, span), "", *table]
+    found = account.lessons.find(lesson)
+    row = await report.make_row(hone, account, found)
+    comparison = await compare(hone, account, found)
+    return to_json(report.detail_data(row, comparison)) if as_json else report.describe(row, comparison, span)
