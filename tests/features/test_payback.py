@@ -35,7 +35,7 @@ from hone.features.payback.bill import (
     make_bill,
 )
 from hone.features.payback.lessons import LessonState, key_of
-from hone.features.payback.matching import FEWEST, Talk, TalkOutcome, compare, match, summarize
+from hone.features.payback.matching import FEWEST, PastTalk, TalkOutcome, compare, match, summarize
 from hone.features.payback.money import PICO, divide, round_together, to_dollars, to_pico
 from hone.features.payback.reading import read_account
 from hone.knowledge.journal import Add
@@ -247,8 +247,8 @@ def test_what_no_lesson_came_of_is_named() -> None:
 
 
 def test_conversations_are_matched_by_their_first_words_and_folder() -> None:
-    def talk(name: str, words: str, day: int, folder: str = "/w") -> Talk:
-        return Talk(SessionId(name), folder, NOON + timedelta(days=day), frozenset(words.split()))
+    def talk(name: str, words: str, day: int, folder: str = "/w") -> PastTalk:
+        return PastTalk(SessionId(name), folder, NOON + timedelta(days=day), frozenset(words.split()))
 
     before = [talk("a", "write the release notes", 0), talk("b", "book a night train", 1)]
     after = [

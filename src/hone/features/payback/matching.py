@@ -37,7 +37,7 @@ ALIKE = 0.25
 _CORRECTS = frozenset(LABELS[kind] for kind in ("correction", "complaint", "change"))
 
 
-class Talk(Struct, frozen=True):
+class PastTalk(Struct, frozen=True):
     """A conversation: where it was had, when it began, and the stems of its first words."""
 
     id: SessionId
@@ -92,12 +92,12 @@ def _has(account: Account, call: SpentCall, lesson: BilledLesson) -> bool:
     return prompt is not None and lesson.key in prompt.held
 
 
-def _talk(summary: SessionSummary) -> Talk:
+def _talk(summary: SessionSummary) -> PastTalk:
     header = summary.header
-    return Talk(header.id, header.folder, header.created, frozenset(to_stems(summary.opening)))
+    return PastTalk(header.id, header.folder, header.created, frozenset(to_stems(summary.opening)))
 
 
-def match(before: Sequence[Talk], after: Sequence[Talk]) -> list[tuple[SessionId, SessionId]]:
+def match(before: Sequence[PastTalk], after: Sequence[PastTalk]) -> list[tuple[SessionId, SessionId]]:
     """Return pairs of conversations that begin alike, the most alike first."""
     close = [
         (-_likeness(old.stems, new.stems), old.at, new.at, old.id, new.id)
