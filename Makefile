@@ -11,7 +11,7 @@ INSTALL := $(UV) install --quiet --python $(BIN)/python --compile-bytecode
 export UV_SYSTEM_CERTS := 1
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-rights test-long smoke trials check format lock bench peer pictures clean packages
+.PHONY: help demo test test-rights test-long smoke trials check format lock bench peer docs pictures clean packages
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
@@ -52,6 +52,7 @@ lock: $(VENV)/.uv ## renew the locks after a change in pyproject.toml (LOCK_FLAG
 	$(LOCK) pyproject.toml --group dev -o requirements-dev.lock
 	$(LOCK) pyproject.toml -c requirements-dev.lock -o requirements.lock
 	$(LOCK) --group build -c requirements-dev.lock -o requirements-build.lock
+	$(LOCK) --group docs -o requirements-docs.lock
 	$(LOCK) --group peer -o requirements-peer.lock
 	@git diff --quiet requirements-build.lock && touch $(VENV)/.uv || true
 
@@ -60,11 +61,14 @@ bench: $(VENV)/.installed-dev ## measure Hone beside its floor and, after `make 
 
 peer: $(VENV)-peer/.installed ## an environment with the peer that `make bench` measures too
 
+docs: $(VENV)-docs/.installed ## make the documents a site in site/, without any request to elsewhere
+	@$(VENV)-docs/bin/zensical build --strict --clean
+
 pictures: $(VENV)/.installed-dev ## draw the pictures of docs/page.md anew (needs chromium)
 	$(BIN)/python -m tests.browser.pictures
 
 clean: ## remove the environment and all caches
-	rm -rf $(VENV) $(VENV)-* .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis dist
+	rm -rf $(VENV) $(VENV)-* .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis dist site .cache
 	find src tests benchmarks -name __pycache__ -prune -exec rm -rf {} +
 
 packages:
@@ -96,8 +100,8 @@ $(VENV)/.installed-smoke: $(VENV)/.installed requirements-dev.lock
 	@$(INSTALL) -c requirements-dev.lock $(SMOKE_NEEDS)
 	@touch $@
 
-$(VENV)-peer/.installed: requirements-peer.lock | $(VENV)/.uv
-	@echo "preparing $(VENV)-peer"
-	@$(PYTHON) -m venv --without-pip --clear $(VENV)-peer
-	@$(UV) install --quiet --python $(VENV)-peer/bin/python --compile-bytecode --require-hashes -r $<
+$(VENV)-%/.installed: requirements-%.lock | $(VENV)/.uv
+	@echo "preparing $(VENV)-$*"
+	@$(PYTHON) -m venv --without-pip --clear $(VENV)-$*
+	@$(UV) install --quiet --python $(VENV)-$*/bin/python --compile-bytecode --require-hashes -r $<
 	@touch $@
