@@ -23,9 +23,9 @@ from hone.core.transcript import Transcript
 from hone.core.trust import Trust
 from hone.core.turn import Origin
 from hone.features.curator.curator import Curator, CuratorDeps
-from hone.knowledge.admission import LearningMode
+from hone.knowledge.admission import DEFAULTS, KeeperRules, LearningMode
 from hone.knowledge.folding import Files
-from hone.knowledge.keeper import DEFAULTS, OWNER, Keeper, KeeperRules
+from hone.knowledge.keeper import OWNER, Keeper
 from hone.knowledge.library import Library
 from hone.knowledge.skills import folder
 from hone.knowledge.skills.document import parse, write_document

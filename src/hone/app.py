@@ -31,10 +31,10 @@ from hone.core.value import replace
 from hone.core.visible import path_to_text, text_to_path
 from hone.core.work import Work, WorkObserver
 from hone.files.tree import FileTree
-from hone.knowledge.admission import LearningMode
-from hone.knowledge.keeper import Keeper, KeeperRules
+from hone.knowledge.admission import KeeperRules, LearningMode
+from hone.knowledge.keeper import Keeper
 from hone.knowledge.library import Library
-from hone.knowledge.places import ARCHIVE, SKILLS
+from hone.knowledge.places import ARCHIVE, SKILL_FILES, SKILLS
 from hone.knowledge.snapshots import SnapshotCache
 from hone.knowledge.tools import knowledge_tools
 from hone.learning.background import QUIET, Background, Pacing
@@ -194,9 +194,10 @@ class Hone(TaskRunner):
     @cached_property
     def keeper(self) -> Keeper:
         """The one way to change what is known."""
-        tree = FileTree(self.home)
-        stores, rules = self.stores, self._rules()
-        return Keeper(stores.ledger, tree, self.clock, self.say, rules, self.meanings, stores.sessions)
+        stores, rules, served = self.stores, self._rules(), "hone.knowledge.served:ServedKnowledge"
+        away = self.settings.database
+        disk = import_object(served)(stores.ledger, self.home) if away else FileTree(self.home)
+        return Keeper(stores.ledger, disk, self.clock, self.say, rules, self.meanings, stores.sessions)
 
     @cached_property
     def library(self) -> Library:
@@ -401,7 +402,7 @@ class Hone(TaskRunner):
         """Commands see the skills that are in use, and nothing else of the home."""
         return Sandbox(
             home=self.home,
-            shown=(self.home / SKILLS,),
+            shown=(self.home / (SKILL_FILES if self.settings.database else SKILLS),),
             hidden=(self.home / ARCHIVE,),
             access=lambda folder: self.settings.sandbox_in(folder).access(),
             clock=self.clock,

@@ -74,7 +74,16 @@ HOLDINGS = (
         "what is known, as files that you can read and edit",
         places=("MEMORY.md", "USER.md", "projects/", "skills/"),
         eraser=DATABASE,
-        stays="published from the ledger, wherever that is",
+        stays="with a database elsewhere they are a checkout: hone pull and hone push",
+    ),
+    Holding(
+        "skill files",
+        "files of skills that commands may run, if the database is elsewhere",
+        "other versions: 30 days",
+        places=("skill-files/",),
+        backup=Backup.LEFT_OUT,
+        eraser=f"{PLACES}skill_files",
+        stays="they are laid out again when a skill is used",
     ),
     Holding(
         "spill",

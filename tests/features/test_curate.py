@@ -22,8 +22,8 @@ from hone.core.turn import Origin
 from hone.core.value import replace
 from hone.features.curator.consolidation import LONGEST
 from hone.features.curator.curator import FEW, OFF, SAME, WAITS
-from hone.knowledge.admission import LearningMode
-from hone.knowledge.keeper import DEFAULTS, OWNER, KeeperRules
+from hone.knowledge.admission import DEFAULTS, KeeperRules, LearningMode
+from hone.knowledge.keeper import OWNER
 from hone.knowledge.skills.folder import Archive, Create, Install, Pin, Restore, WriteFile
 from hone.knowledge.tools import knowledge_tools
 from hone.learning.budget import Bounds, spent

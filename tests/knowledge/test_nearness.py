@@ -14,8 +14,9 @@ from hone.core.clock import ManualClock
 from hone.core.embedding import Purpose
 from hone.core.ledger import MEMORY, Entry
 from hone.features.recall.local import open_local
+from hone.knowledge.admission import DEFAULTS
 from hone.knowledge.journal import Add
-from hone.knowledge.keeper import DEFAULTS, Keeper
+from hone.knowledge.keeper import Keeper
 from hone.knowledge.nearness import LANGUAGE, UNRELATED, Nearness
 from hone.knowledge.resemblance import is_opposite, is_same_subject
 from hone.stores.database import Database

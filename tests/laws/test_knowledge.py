@@ -36,8 +36,9 @@ from hone.core.skill import ARCHIVED, DOCUMENT, PINNED, SkillOrigin
 from hone.core.trust import Trust
 from hone.files.tree import ANY, FileTree, Over
 from hone.knowledge import journal
+from hone.knowledge.admission import KeeperRules
 from hone.knowledge.journal import Add, Remove, ReplaceEntry, lines
-from hone.knowledge.keeper import OWNER, Keeper, KeeperRules
+from hone.knowledge.keeper import OWNER, Keeper
 from hone.knowledge.places import folder_of, is_journal, path_of, places
 from hone.knowledge.skills import folder
 from hone.knowledge.skills.folder import (

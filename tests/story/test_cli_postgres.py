@@ -33,7 +33,7 @@ async def test_a_conversation_is_kept_continued_reviewed_and_what_was_learned_is
         done = await hone("worker", "--once", env=env)
         assert (done.code, done.err) == (0, "")
         assert done.out == f"review 1 of {session}: {LEARNED} · hone undo 1\n"
-        assert profile(home) == f"- {RULE}\n", "the journal is published to the home"
+        assert (RULE in (await hone("memory", "show", env=env)).out, profile(home)) == (True, "")
         resumed = await hone("--resume", session, "run", "And now?", env=env)
         assert (resumed.code, resumed.out) == (0, "Yes.\n")
         assert RULE in json.dumps(json.loads(stage.bodies[-1])["messages"])
@@ -41,7 +41,7 @@ async def test_a_conversation_is_kept_continued_reviewed_and_what_was_learned_is
         assert (fresh.code, RULE in stage.bodies[-1].decode()) == (0, True), "the next prompt knows it"
         assert RULE in (await hone("log", env=env)).out
         assert "undone by change 2" in (await hone("undo", "1", env=env)).out
-        assert profile(home) == ""
+        assert RULE not in (await hone("memory", "show", env=env)).out
         found = await hone("sessions", "search", *RULE.split()[:2], env=env)
         assert (found.code, session in found.out) == (0, True), "search finds it"
         shown = await hone("sessions", "show", session, env=env)
@@ -55,26 +55,29 @@ async def test_a_conversation_is_kept_continued_reviewed_and_what_was_learned_is
         assert len(json.loads((await hone("sessions", "list", "--json", env=env)).out)) == 1
 
 
-async def test_two_homes_on_one_database_take_each_others_files_for_what_they_are(
+async def test_two_homes_on_one_database_know_the_same_and_read_no_file_of_a_home(
     home: Path, database: str, tmp_path: Path
 ) -> None:
-    """An old file of one home is no edit by its owner: what the other home wrote since then stays."""
-    other = tmp_path / "other"
-    mine, theirs = (place / "skills" / "tea" / "SKILL.md" for place in (home, other))
-    mine.parent.mkdir(parents=True)
-    mine.write_text("---\nname: tea\ndescription: How to make tea.\n---\n\nBoil water.\n")
-
-    async def show(place: Path) -> str:
-        env = environment(place) | {"HONE_DATABASE": database, "HONE_HOME": str(place)}
-        return (await hone("skills", "show", "tea", env=env)).out
-
-    assert "Boil water." in await show(home)
-    assert "Boil water." in await show(other)
-    assert theirs.read_text() == mine.read_text()
-    theirs.write_text(theirs.read_text().replace("Boil", "Pour"))
-    assert "Pour water." in await show(other)
-    assert "Pour water." in await show(home)
-    assert theirs.read_text() == mine.read_text()
+    """What lies in one of the homes is not read: hone push brings it in."""
+    other, tea = tmp_path / "other", tmp_path / "tea.md"
+    tea.write_text("---\nname: tea\ndescription: How to make tea.\n---\n\nBoil water.\n")
+    envs = [environment(each) | {"HONE_DATABASE": database, "HONE_HOME": str(each)} for each in (home, other)]
+    mine, theirs = envs
+    made = await hone("skills", "new", "tea", "--from", str(tea), env=mine)
+    assert (made.code, made.out) == (0, "tea is written (change 1): in the database\n")
+    (other / "skills" / "tea").mkdir(parents=True)
+    (other / "skills" / "tea" / "SKILL.md").write_text(tea.read_text().replace("Boil", "Spill"))
+    for env in envs:
+        assert "Boil water." in (await hone("skills", "show", "tea", env=env)).out
+        checked = await hone("skills", "check", env=env)
+        assert (checked.code, checked.out) == (0, "1 skill is fine.\n")
+    editor = tmp_path / "editor.sh"
+    editor.write_text("#!/bin/sh\nsed -i s/Boil/Pour/ $1\n")
+    editor.chmod(0o700)
+    edited = await hone("skills", "edit", "tea", env=theirs | {"EDITOR": str(editor)})
+    assert (edited.code, edited.out) == (0, "tea: your edit is change 2. Undo it with: hone undo 2\n")
+    assert "Pour water." in (await hone("skills", "show", "tea", env=mine)).out
+    assert not (home / "skills").exists()
 
 
 async def test_an_address_that_is_none_and_a_server_that_is_away_are_told_without_the_password(

@@ -62,7 +62,7 @@ async def test_words_go_from_every_row_and_every_file_of_the_tables(home: Path, 
         shown = await hone("sessions", "show", session, env=env)
         assert (OTHER in shown.out, "4711" in shown.out) == (True, False)
         assert session in (await hone("sessions", "search", "harbor", env=env)).out
-        assert FACT not in (home / "MEMORY.md").read_text()
+        assert FACT not in (await hone("memory", "show", env=env)).out
         resumed = await hone("--resume", session, "run", "And now?", env=env)
         assert resumed.code == 0, "its chain is sound"
         assert "erased for good" in (await hone("log", env=env)).out

@@ -132,7 +132,17 @@ async def _stored(hone: Hone) -> AsyncIterator[tuple[bool, str]]:
         if not cosmetic:
             return
     yield True, "database: every message, change and row is what was written"
-    # What is printed from the ledger, and what is kept beside it.
+    if address:
+        yield True, "files: journal and skills are read from the database; to edit them as files: hone pull"
+    else:
+        async for line in _compare_files(hone):
+            yield line
+    for check in await hone.checks():
+        yield check
+
+
+async def _compare_files(hone: Hone) -> AsyncIterator[tuple[bool, str]]:
+    """Compare what is printed from the ledger with it."""
     keeper, same, edited = hone.keeper, 0, 0
     for target in await keeper.ledger.held_below(""):
         if places.is_outside(target):
@@ -145,8 +155,6 @@ async def _stored(hone: Hone) -> AsyncIterator[tuple[bool, str]]:
         same, edited = same + quiet, edited + (not quiet)
     changed = f"; {edited:,} changed by hand; Hone merges them when it next reads them" if edited else ""
     yield True, f"files: journal and skills match the ledger ({same:,} checked){changed}"
-    for check in await hone.checks():
-        yield check
 
 
 def _name(file: str) -> str:

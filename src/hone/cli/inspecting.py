@@ -33,14 +33,15 @@ class Inspected(Struct, frozen=True):
     problems: Sequence[str] = ()
 
 
-async def inspect(keeper: Keeper, disk: FileTree, name: str) -> Inspected:
+async def inspect(keeper: Keeper, disk: FileTree | None, name: str) -> Inspected:
+    """Without a `disk`, where a database elsewhere serves skills, only what is known is checked."""
     target, before = skill(name), await keeper.ledger.latest()
     problems: list[str] = []
     try:
         check_name(name)
         async with keeper.lock():
             files = await keeper.sync(target)
-            problems += await _strangers(disk, name, files)
+            problems += await _strangers(disk, name, files) if disk else ()
         if not files:
             raise Missing(f"{places.folder_of(target)} has no {DOCUMENT}.")
         validate(name, files)
@@ -49,9 +50,12 @@ async def inspect(keeper: Keeper, disk: FileTree, name: str) -> Inspected:
     return Inspected(name, await keeper.ledger.entries(ChangeQuery(target=target, after=before)), problems)
 
 
-async def inspect_all(keeper: Keeper, disk: FileTree) -> tuple[Sequence[Inspected], Sequence[str]]:
+async def inspect_all(keeper: Keeper, disk: FileTree | None) -> tuple[Sequence[Inspected], Sequence[str]]:
     """Inspect every skill, and name what else lies where skills should. Files that are still those that Hone
     published are not read again."""
+    if disk is None:
+        held = await keeper.ledger.held_below(SKILL)
+        return [await inspect(keeper, None, places.name_of(target)) for target in sorted(held)], ()
     every, problems = await names(keeper, disk)
     fine = await _find_untouched(keeper, disk)
     return [

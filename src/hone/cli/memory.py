@@ -34,7 +34,8 @@ def memory() -> None:
     """Read and change the journal: what Hone knows about you and your work.
 
     It has three parts: memory (the situation), user (you), project (the folder you are in). They are plain
-    files in Hone's home, and you may edit them at any time.
+    files in Hone's home, and you may edit them at any time. With a database elsewhere, hone pull brings them
+    to a folder.
     """
 
 

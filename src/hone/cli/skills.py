@@ -61,7 +61,8 @@ def skills() -> None:
     """List, read, write, install and archive skills.
 
     A skill is a folder with a SKILL.md: how to do a class of tasks. Skills are in Hone's home, below skills/,
-    and you may edit them there. hone log lists every change, and hone undo undoes one.
+    and you may edit them there; with a database elsewhere, hone pull brings them to a folder. hone log lists
+    every change, and hone undo undoes one.
     """
 
 
@@ -116,17 +117,17 @@ def new(options: Options, name: str, source: str) -> int:
     """
     text = _taken(source) if source else write_document(check_name(name), DESCRIPTION, SKELETON)
 
-    async def act(hone: Hone) -> tuple[Entry, Sequence[ListedSkill], Path]:
+    async def act(hone: Hone) -> tuple[Entry, Sequence[ListedSkill], str]:
         near = await hone.library.find_similar(name, parse(text).description) if source else ()
         entry = await hone.keeper.edit_skill(name, Create(text, SkillOrigin.USER), OWNER)
-        return entry, near, _place(hone, name)
+        return entry, near, "in the database" if hone.settings.database else str(_place(hone, name))
 
     entry, near, place = with_home(options, act)
     if advice := advise(name):
         click.echo(advice, err=True)
     if near:
         click.echo(f"Similar skills: {', '.join(each.name for each in near)}.", err=True)
-    click.echo(f"{name} is written (change {entry.id}): {one_line(str(place), 500)}")
+    click.echo(f"{name} is written (change {entry.id}): {one_line(place, 500)}")
     return _edited(options, name) if at_terminal() and not source else 0
 
 
@@ -167,7 +168,8 @@ def _edited(options: Options, name: str) -> int:
     """Let the owner edit the document, and return the exit code."""
 
     async def read(hone: Hone) -> tuple[Inspected, Path, str]:
-        found = await inspect(ledger_of(hone), FileTree(hone.home), name)
+        keeper, disk = ledger_of(hone), _disk(hone)
+        found = await inspect(keeper, disk, name) if disk else Inspected(name)
         files = await hone.library.files(name)
         return found, _place(hone, name), decode(DOCUMENT, files[DOCUMENT])
 
@@ -188,7 +190,7 @@ def _edited(options: Options, name: str) -> int:
 def _mended(options: Options, name: str, place: Path) -> int:
     """Let the owner edit a skill whose files cannot be used as they lie there. Return the exit code."""
     open_editor(place)
-    found = with_home(options, lambda hone: inspect(hone.keeper, FileTree(hone.home), name))
+    found = with_home(options, lambda hone: inspect(hone.keeper, _disk(hone), name))
     for problem in found.problems:
         click.echo(f"✗ {visible(problem)}", err=True)
     echo(_taken_in(found))
@@ -287,12 +289,17 @@ def check(options: Options, name: str | None) -> int:
 
 
 async def _inspected(hone: Hone, name: str | None) -> tuple[Sequence[Inspected], Sequence[str]]:
-    keeper, disk = ledger_of(hone), FileTree(hone.home)
+    keeper, disk = ledger_of(hone), _disk(hone)
     if name is None:
         return await inspect_all(keeper, disk)
     await hone.library.files(name)
     is_kept = bool(await keeper.ledger.held(skill(name)))
     return [await inspect(keeper, disk, name) if is_kept else Inspected(name)], ()
+
+
+def _disk(hone: Hone) -> FileTree | None:
+    """Return the home, unless the files in it do not count."""
+    return None if hone.settings.database else FileTree(hone.home)
 
 
 def _place(hone: Hone, name: str) -> Path:

@@ -1,8 +1,11 @@
-"""Finish work despite an interrupt, and share one answer among concurrent callers."""
+"""Finish work despite an interrupt, repeat it, and share one answer among concurrent callers."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Generic, TypeVar
+
+from hone.core.errors import Conflict
 
 Value = TypeVar("Value")
 
@@ -20,6 +23,14 @@ async def uninterrupted(work: Awaitable[Value]) -> Value:
         task.exception()
         raise interrupt
     return task.result()
+
+
+async def repeat(work: Callable[[], Awaitable[Value]], tries: int) -> Value:
+    """Do what others may overtake, until they do not. Raises Conflict if they always do."""
+    for _ in range(tries - 1):
+        with suppress(Conflict):
+            return await work()
+    return await work()
 
 
 class SingleFlight(Generic[Value]):

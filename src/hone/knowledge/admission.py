@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from msgspec import Struct
 
 from hone.core.errors import Refused
-from hone.core.ledger import Actor, Author, ChangeState
+from hone.core.ledger import MEMORY, PROJECT, USER, Actor, Author, ChangeState
 from hone.core.screen import screen
 from hone.core.trust import Trust, lowest
 from hone.core.value import replace
@@ -52,6 +52,25 @@ class Verdict(Struct, frozen=True):
     standing: ChangeState
     confirmed: bool = False
     cause: str = ""
+
+
+class KeeperRules(Struct, frozen=True):
+    """`limits` are characters by the part of the journal (0: switched off); `modes` by actor, `merges` for
+    what the curator rewrites. `closed` says why nothing can be changed, if so. `platform` is the kind of
+    program that changes are made in; empty for the command line."""
+
+    limits: Mapping[str, int]
+    modes: Mapping[Actor, LearningMode]
+    closed: str = ""
+    merges: LearningMode = LearningMode.ASK
+    platform: str = ""
+
+    def sign(self, author: Author) -> Author:
+        """Return the author with where the change is made. A client brings its own name."""
+        return replace(author, platform=author.platform or self.platform)
+
+
+DEFAULTS = KeeperRules({MEMORY: 2_200, USER: 1_375, PROJECT[:-1]: 2_200}, {})
 
 
 def judge(

@@ -88,6 +88,9 @@ class FileSync:
     """`say` takes one plain sentence for the owner. `alone`: nobody else can know this ledger, and so nobody
     needs to be kept out."""
 
+    tries = 1
+    """How often a change is made: under the lock nobody else is faster."""
+
     def __init__(
         self, ledger: Ledger, disk: FileTree, clock: Clock, say: Callable[[str], None], *, alone: bool = False
     ) -> None:
@@ -118,6 +121,10 @@ class FileSync:
                 yield
             finally:
                 lock.__exit__(None, None, None)
+
+    async def lay_out(self, name: str, files: Files) -> str:
+        """There is nothing to do and to say: a skill's own folder is there."""
+        return ""
 
     async def folders(self, place: str, known: Collection[str]) -> set[str] | None:
         """Return the names of the folders right below a place; None if there is no place to look at."""

@@ -79,17 +79,14 @@ class Items(Struct, frozen=True):
         if nothing changes. Raises Refused."""
 
         async def work() -> Entry | None:
-            if self.keeper.rules.closed:
-                raise Refused(self.keeper.rules.closed)
             verdict = _judge(author, self.keeper.rules.modes, confirmed=confirmed)
             by = self.keeper.rules.sign(author)
             if memory is not None and author.actor is not Actor.OWNER and not confirmed:
                 await self._heed(target, memory)
-            async with self.keeper.lock():
-                await self._adopt(target, found, by)
-                return await self._record(target, memory, by, verdict)
+            await self._adopt(target, found, by)
+            return await self._record(target, memory, by, verdict)
 
-        return await uninterrupted(work())
+        return await uninterrupted(self.keeper.attempt(work))
 
     async def _heed(self, target: Target, memory: KeptMemory) -> None:
         """Raise Refused for what the owner has undone or rejected, in whatever order its words stand now."""

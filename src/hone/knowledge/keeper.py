@@ -10,15 +10,10 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
-from msgspec import Struct
-
 from hone.core.clock import Clock
 from hone.core.errors import Conflict, Refused, StoreError
 from hone.core.ledger import (
-    MEMORY,
-    PROJECT,
     START,
-    USER,
     Actor,
     Author,
     Change,
@@ -35,10 +30,12 @@ from hone.core.loading import import_object
 from hone.core.ports import Sessions
 from hone.core.skill import ARCHIVED, SkillOrigin
 from hone.core.value import replace
-from hone.core.waiting import uninterrupted
+from hone.core.waiting import repeat, uninterrupted
 from hone.files.tree import FileTree
 from hone.knowledge import folding, journal, places
 from hone.knowledge.admission import (
+    DEFAULTS,
+    KeeperRules,
     LearningMode,
     Verdict,
     check,
@@ -64,35 +61,16 @@ from hone.knowledge.withdrawn import Withdrawals
 if TYPE_CHECKING:
     from hone.core.embedding import Meanings
     from hone.knowledge.copies import Copies
+    from hone.knowledge.served import ServedKnowledge
 
 OWNER = Author(Actor.OWNER)
 
 
-class KeeperRules(Struct, frozen=True):
-    """`limits` are characters by the part of the journal (0: switched off); `modes` by actor, `merges` for
-    what the curator rewrites. `closed` says why nothing can be changed, if so. `platform` is the kind of
-    program that changes are made in; empty for the command line."""
-
-    limits: Mapping[str, int]
-    modes: Mapping[Actor, LearningMode]
-    closed: str = ""
-    merges: LearningMode = LearningMode.ASK
-    platform: str = ""
-
-    def sign(self, author: Author) -> Author:
-        """Return the author with where the change is made. A client brings its own name."""
-        return replace(author, platform=author.platform or self.platform)
-
-
 Finish = Callable[[Sequence[Change], Mapping[str, bytes]], Awaitable[Sequence[Entry]]]
 """Records changes together with whatever must happen in the same transaction."""
-MET = "it met a change that was made meanwhile"
-
-DEFAULTS = KeeperRules({MEMORY: 2_200, USER: 1_375, PROJECT[:-1]: 2_200}, {})
-
-
 Close = Callable[[Sequence[Change], Mapping[str, bytes], Sequence[str]], Awaitable[Sequence[Entry]]]
 """Like Finish, and with the reasons why batches were refused."""
+MET = "it met a change that was made meanwhile"
 
 
 T = TypeVar("T")
@@ -102,31 +80,25 @@ P = ParamSpec("P")
 def exclusive(
     method: Callable[Concatenate["Keeper", P], Awaitable[T]],
 ) -> Callable[Concatenate["Keeper", P], Coroutine[Any, Any, T]]:
-    """Run a change under the lock and to its end, whoever is interrupted. Refuse it where the keeper is
-    closed."""
+    """Run a change under the lock and to its end, whoever is interrupted."""
 
     @wraps(method)
     async def run(keeper: "Keeper", /, *args: P.args, **kwargs: P.kwargs) -> T:
-        async def work() -> T:
-            if keeper.rules.closed:
-                raise Refused(keeper.rules.closed)
-            async with keeper.lock():
-                return await method(keeper, *args, **kwargs)
-
-        return await uninterrupted(work())
+        return await uninterrupted(keeper.attempt(lambda: method(keeper, *args, **kwargs)))
 
     return run
 
 
 class Keeper:
-    """Changes what is known. Without a `disk` nothing is published. `say` takes one plain sentence for the
-    owner, as when a file was missing and was published again. With `meanings`, lessons that share no words
-    are compared, too, and with `sessions` the owner's words that they were made of."""
+    """Changes what is known. Without a `disk` nothing is published, and copies for other agents need one.
+    `say` takes one plain sentence for the owner, as when a file was missing and was published again. With
+    `meanings`, lessons that share no words are compared, too, and with `sessions` the owner's words that they
+    were made of."""
 
     def __init__(
         self,
         ledger: Ledger,
-        disk: FileTree | None,
+        disk: "FileTree | ServedKnowledge | None",
         clock: Clock,
         say: Callable[[str], None],
         rules: KeeperRules = DEFAULTS,
@@ -141,7 +113,11 @@ class Keeper:
         self._sessions = sessions
         self._vetting = Vetting(ledger, meanings, sessions)
         self._noting = Noting(self.sync, self._vetting, clock, rules.limits)
-        self.file_sync = FileSync(ledger, disk, clock, say, alone=bool(rules.closed)) if disk else None
+        self.file_sync = (
+            FileSync(ledger, disk, clock, say, alone=bool(rules.closed))
+            if isinstance(disk, FileTree)
+            else disk
+        )
 
     @property
     def withdrawals(self) -> Withdrawals:
@@ -201,6 +177,17 @@ class Keeper:
         """Exclude every other writer of this home. Not to be cancelled."""
         return self.file_sync.lock() if self.file_sync else nullcontext()
 
+    async def attempt(self, change: Callable[[], Awaitable[T]]) -> T:
+        """Make a change under the lock, and make it anew if another machine was faster."""
+        if self.rules.closed:
+            raise Refused(self.rules.closed)
+
+        async def work() -> T:
+            async with self.lock():
+                return await change()
+
+        return await repeat(work, self.file_sync.tries if self.file_sync else 1)
+
     async def sync(self, target: Target) -> Files:
         """Take in the owner's edits by hand and return what the target holds then. Under the lock. Raises
         StoreError if a file cannot be read or used, and Refused if a person changed a copy elsewhere."""
@@ -225,13 +212,14 @@ class Keeper:
             return
         try:
             if places.is_copy(target):
+                files = await folding.load(self.ledger, target)  # another process may have been faster
                 await self._copies(self.file_sync).publish(target, files)
             else:
                 await self.file_sync.publish(target, files)
         except StoreError as error:
             self._say(f"It is recorded, but not printed yet: {error}")
 
-    def _copies(self, file_sync: FileSync) -> "Copies":
+    def _copies(self, file_sync: "FileSync | ServedKnowledge") -> "Copies":
         made: Copies = import_object("hone.knowledge.copies:Copies")(self.ledger, file_sync.aside)
         return made
 

@@ -10,7 +10,7 @@ from hone.core import seldom
 from hone.core.clock import Clock
 from hone.core.errors import Missing, Refused
 from hone.core.ids import SessionId
-from hone.core.ledger import Actor, skill
+from hone.core.ledger import Actor, ChangeId, skill
 from hone.core.loading import import_object
 from hone.core.messages import Message
 from hone.core.skill import (
@@ -61,6 +61,8 @@ class Library:
         self._catalog = catalog
         self._clock = clock
         self._meanings = meanings
+        self._names: tuple[ChangeId, Mapping[str, bool]] | None = None
+        self._summarized: ChangeId | None = None
 
     async def ranked(self, folder: str) -> Ranking:
         """Return the first in rank: the same all day, but for what changes."""
@@ -99,7 +101,14 @@ class Library:
         """Adopt new folders, and summarize whatever is new."""
         if names:
             await self.keeper.adopt(names)
-        await self._summarize(await self._catalog.unsummarized())
+        await self._summarize_all()
+
+    async def _summarize_all(self) -> None:
+        """Summarize whatever is new. What the ledger had at the last time is not gone through again."""
+        latest = await self.keeper.ledger.latest()
+        if latest != self._summarized:
+            await self._summarize(await self._catalog.unsummarized())
+            self._summarized = latest
 
     async def listed(self, *, archived: bool = False) -> Sequence[ListedSkill]:
         """Return all of them, by name."""
@@ -107,7 +116,7 @@ class Library:
         await self._adopt(fresh)
         known = await self._catalog.listed(archived=archived)
         if await self._look_at([each for each in known if not each.archived]):
-            await self._summarize(await self._catalog.unsummarized())
+            await self._summarize_all()
             known = await self._catalog.listed(archived=archived)
         counts = await self._catalog.usage_counts()
         own = [replace(each, counts=counts.get(each.name, UsageCounts())) for each in _own(names)]
@@ -119,18 +128,28 @@ class Library:
         names, fresh = await self._look_around()
         await self._adopt(fresh)
         if fresh:
-            names = await self._catalog.names()
+            names = await self._load_names()
         own = {each.name: each for each in _own(names)} if not archived else {}
         every = sorted((*(name for name, away in names.items() if away is archived), *own))
         chosen = every[first : first + limit]
         known = await self._catalog.named(chosen)
         if not archived and await self._look_at(known):
-            await self._summarize(await self._catalog.unsummarized())
+            await self._summarize_all()
             known = await self._catalog.named(chosen)
         ours = [own[name] for name in chosen if name in own]
         counts = await self._catalog.usage_counts() if ours else {}
         counted = [replace(each, counts=counts.get(each.name, UsageCounts())) for each in ours]
         return sorted((*known, *counted), key=lambda each: each.name), len(every)
+
+    async def find_active(self, names: Collection[str]) -> Sequence[ListedSkill]:
+        """Return those of these skills that are in use, by name."""
+        await self._summarize_all()
+        known = await self._catalog.named(sorted(names))
+        if await self._look_at([each for each in known if not each.archived]):
+            await self._summarize_all()
+            known = await self._catalog.named(sorted(names))
+        own = [each for each in _own(await self._load_names()) if each.name in names]
+        return sorted((*(each for each in known if not each.archived), *own), key=lambda each: each.name)
 
     async def known(self) -> Sequence[ListedSkill]:
         """Return those of the ledger that are in use, without a look at the disk."""
@@ -228,7 +247,15 @@ class Library:
         ]
         if others := sorted(split_facts(files)[0].keys() - {DOCUMENT}):
             lines.append(f"# Files of {name} (read them with skill_view): {', '.join(others)}")
+        if where := await self.lay_out(name, files):
+            lines.append(f"# {where}")
         return "\n".join(lines)
+
+    async def lay_out(self, name: str, files: Files) -> str:
+        """Return the sentence that says where scripts of a skill can be run; empty if it has none, or if they
+        lie in the home."""
+        sync = self.keeper.file_sync
+        return await sync.lay_out(name, files) if sync else ""
 
     async def rate(self, session: SessionId, results: Callable[[str], SkillResult]) -> None:
         """Note of each skill that was used in a session how that went."""
@@ -244,7 +271,7 @@ class Library:
     async def _look_around(self) -> tuple[Mapping[str, bool], Sequence[str]]:
         """Publish folders that are missing, clear those that were archived. Return the skills that are known,
         and the names of new folders."""
-        names = await self._catalog.names()
+        names = await self._load_names()
         sync = self.keeper.file_sync
         lying = await sync.folders(places.SKILLS, names) if sync else None
         if lying is None:
@@ -252,6 +279,14 @@ class Library:
         for name in sorted(name for name, archived in names.items() if archived is (name in lying)):
             await self.keeper.files(skill(name))
         return names, sorted(name for name in lying - names.keys() if SHAPE.fullmatch(name))
+
+    async def _load_names(self) -> Mapping[str, bool]:
+        """Return the names, and whether each is archived. They are read again after a change, so that a turn
+        does not take longer with many skills."""
+        latest = await self.keeper.ledger.latest()
+        if self._names is None or self._names[0] != latest:
+            self._names = latest, await self._catalog.names()
+        return self._names[1]
 
     async def _look_at(self, skills: Sequence[ListedSkill]) -> bool:
         """Take in what the owner has changed in these. Return whether there was something."""

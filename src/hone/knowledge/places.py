@@ -11,6 +11,8 @@ JOURNAL = "MEMORY.md"
 PROFILE = "USER.md"
 SKILLS = "skills"
 ARCHIVE = f"{SKILLS}/.archive"
+SKILL_FILES = "skill-files"
+"""Where scripts of skills are laid out if the database is elsewhere."""
 _UNFIT = regex(r"[^a-z0-9]+")
 
 

@@ -112,7 +112,7 @@ async def news(library: Library, folder: Path, known: ChangeId, session: Session
             added += [(places.name_of(target), entry) for entry in after if entry not in before]
             removed += [(places.name_of(target), entry) for entry in before if entry not in after]
     changed = {places.name_of(each) for each in theirs if each.startswith(SKILL) and _is_text(each, active)}
-    listed = {each.name: each for each in await library.listed()} if changed else {}
+    listed = {each.name: each for each in await library.find_active(changed)} if changed else {}
     skills = tuple(listed[name] for name in sorted(changed & listed.keys()))
     return News(made[0].id, tuple(added), tuple(removed), skills, tuple(sorted(changed - listed.keys())))
 

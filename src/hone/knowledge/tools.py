@@ -149,6 +149,8 @@ def reading_tools(library: Library) -> list[Tool]:
         except HoneError as error:
             return _refuse(error)
         more = f"\n\n{_others(files)}" if file == DOCUMENT and len(_paths(files)) > 1 else ""
+        if more and (where := await library.lay_out(name, files)):
+            more += f"\n{where}"
         try:
             return answer(files[file].decode() + more)
         except UnicodeDecodeError:

@@ -31,6 +31,11 @@ def quarantine(hone: Hone) -> FileEraser:
     return FileEraser(hone.home, "quarantine", ("quarantine/",), remove_whole)
 
 
+def skill_files(hone: Hone) -> FileEraser:
+    """Remove laid out files of skills that hold the words; they are laid out again as they are then."""
+    return FileEraser(hone.home, "skill files", ("skill-files/",), remove_whole)
+
+
 class HistoryEraser:
     """Removes lines of the prompt's history. Other processes may add lines meanwhile; those stay."""
 
