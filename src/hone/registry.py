@@ -285,6 +285,19 @@ FEATURES = (
         {"lab": ("hone.features.lab.commands:lab", "Watch a learner improve in a scripted world.")},
     ),
     Feature(
+        "attribution",
+        "sessions",
+        {"why": ("hone.features.attribution.commands:why", "Say which lessons shaped an answer.")},
+        operations="hone.features.attribution.operations",
+        slash={
+            "why": (
+                "hone.features.attribution.slash:show_why",
+                "Say which lessons shaped an answer.",
+                "[MESSAGE]",
+            )
+        },
+    ),
+    Feature(
         "backups",
         "doctor",
         {

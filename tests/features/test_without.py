@@ -23,8 +23,11 @@ from tests.provider import Call, Provider, Say
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 SESSIONS: dict[str, str] = json.loads((FIXTURES / "home-beec753" / "sessions.json").read_text())
-WITHOUT = {"templates": ("templates", "experiments")}
-"""Experiments measure templates as well: the one import of a feature by another."""
+WITHOUT = {
+    "templates": ("templates", "experiments", "attribution"),
+    "experiments": ("experiments", "attribution"),
+}
+"""Experiments measure templates as well, and an ablation is an experiment: features that import another."""
 
 LACKING = """
 import sys
@@ -52,6 +55,7 @@ sys.exit(main.perform(sys.argv[2:]))
 OWN = {
     "acp": "acp",
     "agents": "agents",
+    "attribution": "why",
     "backends": "backends",
     "backups": "backup",
     "checkpoints": "rewind",

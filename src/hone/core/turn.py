@@ -21,6 +21,8 @@ class Origin(StrEnum):
     CURATOR = "curator"
     DELEGATE = "delegate"
     COMPACT = "compact"
+    QUESTION = "question"
+    """The agent is asked about an answer of its own."""
 
 
 class Stop(StrEnum):

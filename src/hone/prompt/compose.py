@@ -27,6 +27,8 @@ WIDTH = 120
 _HEAD = "# Skills\n\nEach skill says how to do a class of task. Read one with `skill_view`.\n"
 _MORE = "\nThere are more. Search them with `skills_list`."
 _ALL = "\nThese are all skills. Search them with `skills_list`."
+_JOURNAL, _AROUND = "\n\n# Journal\n\n", "\n\nWorking folder: "
+_TRUSTED = "The user trusts this folder's "
 _TOLD = ("memory", "todo")
 """The tools without which a part of our own texts makes no sense."""
 _TEXTS = Path(__file__).with_name("texts")
@@ -89,7 +91,7 @@ def item(text: str) -> Iterator[str]:
 
 def instructions(name: str, text: str) -> str:
     """A file of the working folder that the owner has seen and trusts."""
-    opening = f"The user trusts this folder's {one_line(name, 100)}. Follow it where it applies:"
+    opening = f"{_TRUSTED}{one_line(name, 100)}. Follow it where it applies:"
     return f"{opening}\n{framed('project-instructions', visible(text).strip())}"
 
 
@@ -130,8 +132,7 @@ def find_listed(system: str) -> frozenset[str]:
 def find_noted(system: str) -> dict[str, tuple[str, ...]]:
     """Return the journal's entries in a prompt, by the name of their part, each as `item` writes it. Only an
     entry's own lines begin with a dash or are moved in, so that none passes for another part."""
-    _, found, rest = system.rpartition("\n\n# Journal\n\n")
-    section = rest.rpartition("\n\nWorking folder: ")[0] if found else ""
+    section = _split_journal(system)[1]
     names = {title: name for name, title in TITLES.items()}
     noted: dict[str, tuple[str, ...]] = {}
     for chapter in f"\n\n{section}".split("\n\n## ")[1:]:
@@ -143,12 +144,96 @@ def find_noted(system: str) -> dict[str, tuple[str, ...]]:
     return noted
 
 
+def _split_journal(system: str) -> tuple[str, str, str]:
+    """Return a prompt in three pieces: before the journal, the journal, and behind it. A trusted file that
+    has such a heading ends with a line that no entry can have."""
+    before, found, rest = system.rpartition(_JOURNAL)
+    section, around, tail = rest.rpartition(_AROUND)
+    if not found or not around or "\n</project-instructions>" in section:
+        before, around, tail = system.rpartition(_AROUND)
+        return before, "", around + tail
+    return before, section, around + tail
+
+
+def find_described(system: str) -> dict[str, str]:
+    """Return the skills in the index of a prompt, each with what stands there about it."""
+    section = system.partition(_HEAD)[2].partition(_MORE)[0].partition(_ALL)[0]
+    lines = (line[2:].partition(": ") for line in section.split("\n") if line.startswith("- "))
+    return {name: about for name, _, about in lines}
+
+
+def find_instructions(system: str) -> tuple[str, str]:
+    """Return the name of the trusted file in a prompt, and its text; both empty if there is none."""
+    _, found, rest = system.partition(_TRUSTED)
+    name, _, rest = rest.partition(". Follow it where it applies:\n<project-instructions>\n")
+    text, ends, _ = rest.partition("\n</project-instructions>")
+    return (name, text) if found and ends else ("", "")
+
+
+def find_folder(system: str) -> str:
+    """Return the working folder that a prompt names; empty if it names none."""
+    return system.rpartition(_AROUND)[2].partition("\n")[0] if _AROUND in system else ""
+
+
+def leave_out_entry(prefix: Prefix, part: str, entry: str) -> Prefix:
+    """Return the same prefix without one entry of the journal, for a run beside the conversation. Raises
+    ValueError if it is not there."""
+    noted = {name: [*map(to_plain, items)] for name, items in find_noted(prefix.system).items()}
+    noted.get(part, []).remove(entry)
+    before, _, behind = _split_journal(prefix.system)
+    memory, user, project = (tuple(noted.get(name, ())) for name in ("memory", "user", "project"))
+    kept = Snapshot(memory, user, project)
+    again = "\n\n".join(filter(None, (before, journal(kept))))
+    return _with_system(prefix, again + behind)
+
+
+def leave_out_skill(prefix: Prefix, name: str) -> Prefix:
+    """Return the same prefix without one skill in its index, as above."""
+    head, found, rest = prefix.system.partition(_HEAD)
+    ending = _MORE if _MORE in rest else _ALL
+    listed, ends, behind = rest.partition(ending)
+    lines = listed.split("\n")
+    kept = [line for line in lines if not line.startswith(f"- {one_line(name, WIDTH)}: ")]
+    if not found or len(kept) == len(lines):
+        raise ValueError(name)
+    if not any(line.startswith("- ") for line in kept):
+        return _with_system(prefix, (head + behind.removeprefix("\n\n")).rstrip("\n"))
+    return _with_system(prefix, head + found + "\n".join(kept) + ends + behind)
+
+
+def leave_out_instructions(prefix: Prefix) -> Prefix:
+    """Return the same prefix without the trusted file of its folder, as above."""
+    name, text = find_instructions(prefix.system)
+    opening = f"{_TRUSTED}{name}. Follow it where it applies:"
+    section = f"\n\n{opening}\n<project-instructions>\n{text}\n</project-instructions>"
+    if not name or section not in prefix.system:
+        raise ValueError(name)
+    return _with_system(prefix, prefix.system.replace(section, "", 1))
+
+
+def change_folder(prefix: Prefix, folder: Path) -> Prefix:
+    """Return the same prefix for a copy of the working folder."""
+    old = find_folder(prefix.system)
+    before, found, behind = prefix.system.rpartition(f"{_AROUND}{old}")
+    place = visible(path_to_text(folder)).replace("\n", "\\n")
+    return _with_system(prefix, f"{before}{_AROUND}{place}{behind}") if found else prefix
+
+
+def _with_system(prefix: Prefix, system: str) -> Prefix:
+    return Prefix(prefix.model, system, prefix.tools, prefix.sampling)
+
+
+def to_plain(item: str) -> str:
+    """Return the text of an item as `item` wrote it."""
+    return "\n".join(line[2:] for line in item.split("\n"))
+
+
 def measure_system(system: str) -> dict[str, int]:
     """Return how many bytes of a prompt its parts take, by name. It is for people to look at: a text that
     resembles a heading is counted with it."""
     skills = _between(system, _HEAD, (_MORE, _ALL))
-    instructed = _between(system, "The user trusts this folder's ", ("</project-instructions>",))
-    noted = _between(system, "# Journal\n", ("\n\nWorking folder: ",))
+    instructed = _between(system, _TRUSTED, ("</project-instructions>",))
+    noted = _between(system, "# Journal\n", (_AROUND,))
     return {
         "system prompt": len(system.encode()) - skills - instructed - noted,
         "skills": skills,

@@ -5,6 +5,7 @@ from itertools import takewhile
 
 from hone.core.messages import Message, Role, SystemNote, told
 from hone.core.skill import ListedSkill
+from hone.core.value import replace
 from hone.prompt.compose import WIDTH, skill_line
 
 LIMIT = 600
@@ -31,3 +32,17 @@ def find_named(message: Message) -> Sequence[str]:
     lines = note.text.split("\n") if note else []
     named = lines[lines.index(HEADING) + 1 :] if HEADING in lines else []
     return [line[2:].partition(":")[0] for line in takewhile(lambda line: line.startswith("- "), named)]
+
+
+def leave_out_match(note: SystemNote, name: str) -> SystemNote:
+    """Return the same note without naming a skill as one that may fit."""
+    lines = note.text.split("\n")
+    if HEADING not in lines:
+        return note
+    start = lines.index(HEADING) + 1
+    named = [*takewhile(lambda line: line.startswith("- "), lines[start:])]
+    kept = [line for line in named if line[2:].partition(":")[0] != name]
+    if len(kept) == len(named):
+        return note
+    rest = lines[start + len(named) :]
+    return replace(note, text="\n".join((*lines[: start if kept else start - 1], *kept, *rest)))

@@ -2,16 +2,24 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from msgspec import Struct
+
 from hone.core.knowledge import News
 from hone.core.messages import Message, Role, SystemNote
+from hone.core.regex import regex
+from hone.core.value import replace
 from hone.core.visible import one_line
-from hone.prompt.compose import TITLES, item
+from hone.prompt.compose import TITLES, item, to_plain
 
 LIMIT = 2_000
 """Characters of a note."""
 _DESCRIPTION = 200
 _ENDING = 160
 """Room for the line that counts what was left out."""
+_HEADING = regex(r"# \d+ changes? to the journal and skills")
+_ENTRY = regex(r"([A-Z][a-z ]+), (new|no longer true): ")
+_SKILL = regex(r"Skill ([^\n]*?)(: removed$|, new or changed: ([^\n]*)$)")
+_LEFT = regex(r"([\d,]+) more\. `memory` \(action list\)")
 
 
 def describe_news(news: News) -> SystemNote | None:
@@ -19,9 +27,65 @@ def describe_news(news: News) -> SystemNote | None:
     items = ["\n".join(item(sentence)) for sentence in (*_journal(news), *_skills(news))]
     if not items:
         return None
-    count = f"{len(items)} changes" if len(items) > 1 else "1 change"
-    heading = f"# {count} to the journal and skills"
+    heading = _heading(len(items))
     return SystemNote("\n".join((heading, *_fitting(items, LIMIT - len(heading)))), news.upto)
+
+
+class ToldNews(Struct, frozen=True):
+    """What a note told of changes, as it was written. `left` is how many it counted and did not name."""
+
+    added: tuple[tuple[str, str], ...] = ()
+    removed: tuple[tuple[str, str], ...] = ()
+    skills: tuple[tuple[str, str], ...] = ()
+    gone: tuple[str, ...] = ()
+    left: int = 0
+
+
+def read_news(note: SystemNote) -> ToldNews:
+    """Read a note again: entries by the name of their part, skills with what was said about them."""
+    names = {title: name for name, title in TITLES.items()}
+    told: dict[str, list[tuple[str, str]]] = {"new": [], "no longer true": [], "skill": [], ": removed": []}
+    left = 0
+    for text in map(to_plain, _split(note.text)[1]):
+        if more := _LEFT.match(text):
+            left = int(more[1].replace(",", ""))
+        elif skill := _SKILL.match(text):
+            told[skill[2] if skill[3] is None else "skill"].append((skill[1], skill[3] or ""))
+        elif (entry := _ENTRY.match(text)) and entry[1] in names:
+            told[entry[2]].append((names[entry[1]], text[entry.end() :]))
+    added, removed, skills, gone = map(tuple, told.values())
+    return ToldNews(added, removed, skills, tuple(name for name, _ in gone), left)
+
+
+def leave_out_news(note: SystemNote, part: str = "", entry: str = "", skill: str = "") -> SystemNote:
+    """Return the same note without what it told of an entry or of a skill."""
+    before, items, behind = _split(note.text)
+    sentence = f"{TITLES.get(part, part)}, new: {entry}"
+    unwanted = [f"Skill {one_line(skill, 100)}, new or changed: ", f"Skill {one_line(skill, 100)}: removed"]
+    kept = [
+        each
+        for each in items
+        if (to_plain(each) != sentence if entry else not to_plain(each).startswith(tuple(unwanted)))
+    ]
+    if len(kept) == len(items):
+        return note
+    told = (_heading(len(kept)), *kept) if kept else ()
+    return replace(note, text="\n".join((*before, *told, *behind)))
+
+
+def _split(text: str) -> tuple[list[str], list[str], list[str]]:
+    """Return the lines before the news in a note, the news as items, and the lines behind them."""
+    lines = text.split("\n")
+    start = next((at for at, line in enumerate(lines) if _HEADING.fullmatch(line)), len(lines))
+    items: list[str] = []
+    end = start + 1
+    while end < len(lines) and (not lines[end] or lines[end].startswith(("- ", "  "))):
+        if lines[end].startswith("- "):
+            items.append(lines[end])
+        elif items:
+            items[-1] += f"\n{lines[end]}"
+        end += 1
+    return lines[:start], items, lines[end:]
 
 
 def find_known(messages: Iterable[Message]) -> int | None:
@@ -32,6 +96,10 @@ def find_known(messages: Iterable[Message]) -> int | None:
         if note and (upto is None or note.since <= upto <= note.upto):
             upto = note.upto
     return upto
+
+
+def _heading(count: int) -> str:
+    return f"# {count} change{'s' if count > 1 else ''} to the journal and skills"
 
 
 def headline(note: SystemNote) -> str:

@@ -368,8 +368,8 @@ class Session(Dialog):
         return spare
 
     async def _with_room(self, error: Overflow, emit: Emit) -> Agent | None:
-        whole = self.header.origin in (Origin.COMPACT, Origin.REVIEW)  # notes have no numbers to rest on
-        done = "" if whole else await self.compact()
+        own = (Origin.COMPACT, Origin.REVIEW, Origin.QUESTION)  # notes have no numbers to rest on
+        done = "" if self.header.origin in own else await self.compact()
         if done:
             emit(Notice(done))
             return self.agent

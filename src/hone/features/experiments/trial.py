@@ -22,6 +22,7 @@ from hone.sandbox.clearing import cleared
 from hone.sandbox.process import CANNOT
 from hone.sandbox.spec import SandboxUnavailable
 from hone.sandbox.workspace import Workspace
+from hone.settings import Settings
 
 PATIENCE = 120.0
 """Seconds for the script of a check."""
@@ -88,19 +89,9 @@ class TrialRoom:
         """Return the same agent with other knowledge, elsewhere: its tools stay in their folder, it speaks
         through the owner's connections, and nobody is there to be asked. It never opens the owner's database:
         the home is a new one, and so is the file in it."""
-        owner = self._owner
-        memory = msgspec.structs.replace(owner.settings.memory, backend="null")
-        return Hone(
-            home=home,
-            model=owner.models,
-            folder=Enclosure(self.work, self._sandbox),
-            tools=owner.tools.own,
-            builtin_tools=owner.tools.wanted,
-            system=owner.system,
-            settings=msgspec.structs.replace(owner.settings, memory=memory, database=""),
-            clock=owner.clock,
-            learning="off",
-        )
+        memory = msgspec.structs.replace(self._owner.settings.memory, backend="null")
+        settings = msgspec.structs.replace(self._owner.settings, memory=memory, database="")
+        return open_beside(self._owner, home, Enclosure(self.work, self._sandbox), settings)
 
     async def _session(self, hone: Hone, template: str) -> Session:
         """Begin a new session, or one that continues where the task begins."""
@@ -119,6 +110,22 @@ class TrialRoom:
                 cleared(folder)
         shutil.copytree(self._kept / name, self._home)
         lay(self.work, self._task.files)
+
+
+def open_beside(owner: Hone, home: Path, place: Enclosure, settings: Settings) -> Hone:
+    """Return the owner's agent with another home, in a place that its tools cannot leave. It speaks through
+    the owner's connections, learns nothing, and nobody is there to be asked."""
+    return Hone(
+        home=home,
+        model=owner.models,
+        folder=place,
+        tools=owner.tools.own,
+        builtin_tools=owner.tools.wanted,
+        system=owner.system,
+        settings=settings,
+        clock=owner.clock,
+        learning="off",
+    )
 
 
 def lay(folder: Path, files: Mapping[str, str]) -> None:

@@ -6,6 +6,7 @@ import { button, el, put, way } from "./dom.js";
 import { plural } from "./format.js";
 import { action, complain, say } from "./notices.js";
 import { pick } from "./picker.js";
+import { why } from "./why.js";
 
 /** Adds the buttons of a stored message. `turns` are the turns that changed files, by the message that began them. */
 export function equip(talk, element, each, begun) {
@@ -30,6 +31,7 @@ function choices(talk, element, each, begun) {
   if (text) list.push({ name: "Copy", about: "the text as it was written", run: () => copy(text) });
   if (own) list.push({ name: "Edit and send again", about: "in a new conversation with what came before; this one is kept", direct: "Edit", run: () => edit(talk, element, each, text) });
   if (asked) list.push({ name: "Retry", about: "ask for another answer; this one is kept", direct: own ? "" : "Retry", run: () => resend(talk, asked).catch(complain) });
+  if (each.role === "assistant") list.push({ name: "Why", about: "what Hone knows that shaped this answer", direct: "Why", run: () => why(talk, element, each.number).catch(complain) });
   if (each.role === "assistant") list.push({ name: "Branch", about: "a new conversation that shares everything up to here", direct: "", run: () => branch(talk, each.number).catch(complain) });
   if (own) list.push({ name: "Rewind", about: "take back the files, the conversation, or both, to before this message", run: () => rewind(talk, each.number).catch(complain) });
   return list;

@@ -20,6 +20,7 @@ import { questions } from "./question.js";
 import { down, stayAtEnd } from "./scrolling.js";
 import { lately, start } from "./start.js";
 import { turn } from "./turn.js";
+import { why } from "./why.js";
 
 const LATELY = 4;
 const TRIES = 20;
@@ -110,7 +111,8 @@ function heard(talk) {
     },
     ended: (data) => {
       pass("ended")(data);
-      talk.turn.offer(talk.spoken ? () => resend(talk, talk.spoken).catch(complain) : null, () => branch(talk).catch(complain));
+      talk.turn.offer(talk.spoken ? () => resend(talk, talk.spoken).catch(complain) : null, () => branch(talk).catch(complain),
+        (element) => why(talk, element, 0).catch(complain));
       talk.asking.clear();
       busy(talk, false);
       talk.answered = data.stop === "answered";

@@ -7,6 +7,7 @@ import { el } from "./dom.js";
 import { open } from "./drawers.js";
 import { MODES } from "./mode.js";
 import { complain, say } from "./notices.js";
+import { why } from "./why.js";
 
 export function deeds(talk) {
   const last = talk.history.stored.findLast((each) => each.role === "user" && !each.template);
@@ -26,11 +27,17 @@ export function deeds(talk) {
       { slash: "edit", name: "Edit the last message", about: "change your last message and send it again", run: () => change(talk, last) },
       { slash: "rewind", name: "Rewind", about: "take back files or conversation to before your last message", run: () => rewind(talk, last.number).catch(complain) },
     ] : []),
+    { slash: "why", name: "Why", about: "what Hone knows that shaped the last answer", run: () => explain(talk).catch(complain) },
     { slash: "branch", name: "Branch", about: "a new conversation that shares this one", run: () => branch(talk).catch(complain) },
     { slash: "copy", name: "Copy the last answer", about: "to the clipboard", run: () => (answer() ? answer().click() : copy("")) },
     { slash: "review", name: "Look back now", about: "let Hone look for lessons now", run: () => review(talk).catch(complain) },
     ...general,
   ];
+}
+
+async function explain(talk) {
+  const last = [...talk.thread.querySelectorAll(".said.assistant")].filter((each) => !each.hidden).at(-1);
+  if (last) await why(talk, last, 0);
 }
 
 function change(talk, last) {

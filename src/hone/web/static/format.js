@@ -25,7 +25,7 @@ export const STEPS = {
   undo: "undone", approve: "approved", reject: "rejected", confirm: "confirmed", merge: "merged", age: "put away, unused", wake: "back in use",
 };
 const PARTS = { memory: "Memory", user: "About you", project: "This project" };
-const ORIGINS = { user: "conversation", review: "review", curator: "curator", delegate: "helper", compact: "summary" };
+const ORIGINS = { question: "question about an answer", user: "conversation", review: "review", curator: "curator", delegate: "helper", compact: "summary" };
 
 export function day(text) {
   const at = new Date(text);

@@ -6,9 +6,11 @@ import { button, el, put, renew, way } from "./dom.js";
 import { ACTORS, lesson, plural, time } from "./format.js";
 import { on } from "./live.js";
 import { action, complain, say } from "./notices.js";
+import { shapers } from "./why.js";
 
 const TITLES = { user: "About you", memory: "Memory", project: "This project" };
 const KNOWN = { own: "learned here", told: "told since the start", next: "told with your next message", later: "in the next conversation" };
+const SHAPED = "shaped the last answer";
 const FIRST = 8;
 
 /** The panel of a conversation. `told` hears each answer of the server, which also names model, window and cost. */
@@ -25,7 +27,9 @@ export function knows(talk, told) {
   const again = () => panel.fresh().catch(complain);
   panel.fresh = async () => {
     const path = talk.id ? at("sessions", talk.id, "known") : "/api/known";
-    const [data, pending] = await Promise.all([get(path, {}, talk.signal), get("/api/pending", {}, talk.signal)]);
+    const [data, pending, shaped] = await Promise.all([get(path, {}, talk.signal), get("/api/pending", {}, talk.signal), shapers(talk)]);
+    for (const each of data.entries) each.shaped = shaped.entries.has(`${each.part} ${each.text}`);
+    for (const each of data.skills) each.shaped = shaped.skills.has(each.name);
     told(data);
     if (root.querySelector("textarea")) return; // somebody has the pen
     const own = pending.changes.filter((each) => talk.id && [each.metadata.session_id, each.metadata.parent_session_id].includes(talk.id));
@@ -72,11 +76,13 @@ function journal(parts, data, fresh, again) {
   });
 }
 
-function entry(each, fresh, open, again) {
+export function entry(each, fresh, open, again) {
   const state = KNOWN[each.known] ? el("span", { class: "mark" }, KNOWN[each.known]) : null;
   const doubt = each.change && each.confirmed === false ? el("span", { class: "mark doubt" }, "unconfirmed") : null;
+  const shaped = each.shaped ? el("span", { class: "mark shaped" }, SHAPED) : null;
   const inner = el("div", { class: "inner" });
-  const fold = el("details", { open }, el("summary", null, el("span", { class: "plain" }, each.text), state || doubt ? " " : null, state, doubt), inner);
+  const marks = [state, doubt, shaped].filter(Boolean);
+  const fold = el("details", { open }, el("summary", null, el("span", { class: "plain" }, each.text), marks.length ? " " : null, marks), inner);
   const show = () => {
     if (fold.open && !inner.childElementCount) unfold(each, inner, again).catch(complain);
   };
@@ -168,7 +174,7 @@ function shelf(section, skills, panel, again) {
   }, "quiet"));
 }
 
-function skill(each, again) {
+export function skill(each, again) {
   const pin = each.pinned === null ? null : action(each.pinned ? "Unpin" : "Pin", async () => {
     await post(at("skills", each.name, each.pinned ? "unpin" : "pin"));
     again();
@@ -176,5 +182,6 @@ function skill(each, again) {
   pin?.setAttribute("aria-label", `${each.pinned ? "Unpin" : "Pin"} ${each.name}`);
   return el("li", { class: "skill" }, el("div", null, el("a", { href: way("skills", each.name) }, each.name),
     each.used ? el("span", { class: "mark" }, "read here") : null, each.pinned ? el("span", { class: "mark" }, "pinned") : null,
+    each.shaped ? el("span", { class: "mark shaped" }, SHAPED) : null,
     each.description ? el("p", { class: "meta about" }, each.description) : null), pin);
 }

@@ -64,9 +64,10 @@ export function turn(moved) {
       for (const each of calls.values()) each.leave();
       add(end(data));
     },
-    /** What can be done with the answer: ask for another one, or branch from it. */
-    offer: (again, branch) => root.querySelector("header").append(...[
-      again ? button("Retry", again, "quiet direct") : null, button("Branch", branch, "quiet direct")].filter(Boolean)),
+    /** What can be done with the answer: ask for another one, ask what shaped it, or branch from it. */
+    offer: (again, branch, why) => root.querySelector("header").append(...[
+      again ? button("Retry", again, "quiet direct") : null, button("Why", () => why(root), "quiet direct"),
+      button("Branch", branch, "quiet direct")].filter(Boolean)),
   };
 }
 

@@ -1,0 +1,54 @@
+"""Explain an answer: judge its items, and name the change behind each and the commands that correct it."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from hone.app import Hone
+from hone.core.skill import ListedSkill
+from hone.core.value import replace
+from hone.core.visible import path_to_text, text_to_path, visible
+from hone.features.attribution.judging import judge
+from hone.features.attribution.values import AnsweredTurn, Explanation, ItemKind, JudgedItem
+from hone.knowledge.sections import Section, sections
+
+
+async def explain(hone: Hone, answer: AnsweredTurn) -> Explanation:
+    """Return which items shaped an answer. Nothing is stored, and no model is asked."""
+    judged = await judge(answer, hone.meanings)
+    folder = text_to_path(answer.header.folder) if answer.header.folder else hone.folder
+    known = {each.name: each for each in await sections(hone.keeper, folder)}
+    skills = await _listed(hone, folder)
+    return Explanation(answer, tuple(_with_steps(each, known, skills) for each in judged))
+
+
+async def _listed(hone: Hone, folder: Path) -> Mapping[str, ListedSkill]:
+    return {each.name: each for each in (await hone.library.ranked(path_to_text(folder))).skills}
+
+
+def _with_steps(
+    judged: JudgedItem, known: Mapping[str, Section], skills: Mapping[str, ListedSkill]
+) -> JudgedItem:
+    item = judged.item
+    match item.kind:
+        case ItemKind.ENTRY:
+            return _with_change(judged, known.get(item.name))
+        case ItemKind.SKILL:
+            pinned = skills[item.name].pinned if item.name in skills else None
+            pin = "unpin" if pinned else "pin"
+            steps = (f"hone skills edit {item.name}", f"hone skills {pin} {item.name}")
+            return replace(judged, pinned=pinned, steps=(*steps, f"hone skills archive {item.name}"))
+        case ItemKind.TEMPLATE:
+            steps = (f"hone templates show {item.name}", f"hone templates delete {item.name}")
+            return replace(judged, steps=steps)
+        case _:
+            return judged
+
+
+def _with_change(judged: JudgedItem, section: Section | None) -> JudgedItem:
+    """The entry may have been changed or removed since the answer."""
+    brought = {visible(text).strip(): entry for text, entry in section.brought.items()} if section else {}
+    entry = brought.get(judged.item.text)
+    if entry is None:
+        return judged
+    steps = (f"hone memory edit {judged.item.name}", f"hone undo {entry.id}", f"hone show {entry.id}")
+    return replace(judged, brought=entry, target=section.target if section else "", steps=steps)
