@@ -20,7 +20,7 @@ _SAVED = regex(r"Saved \(change ")
 _LOOKING = ("retrieve", "query")
 
 
-class MadeCall(Struct, frozen=True):
+class RecordedCall(Struct, frozen=True):
     """A call that succeeded: its number is that of the message it was made in."""
 
     number: int
@@ -129,7 +129,7 @@ def _written(nodes: Sequence[Node]) -> Iterator[PromptItem]:
             yield PromptItem(ItemKind.MEMORY, key, made.result, ItemPlace.CONVERSATION, number)
 
 
-def list_calls(nodes: Sequence[Node], start: int = 1) -> Iterator[MadeCall]:
+def list_calls(nodes: Sequence[Node], start: int = 1) -> Iterator[RecordedCall]:
     """Yield the calls among messages that succeeded, with the number of the message that made each. Examples
     of a template were never made here."""
     results = {node.message.result.call: node.message.result for node in nodes if node.message.result}
@@ -137,7 +137,7 @@ def list_calls(nodes: Sequence[Node], start: int = 1) -> Iterator[MadeCall]:
         for each in node.message.calls if not node.message.template else ():
             result = results.get(each.id)
             if result and not result.failed:
-                yield MadeCall(number, each, result.text)
+                yield RecordedCall(number, each, result.text)
 
 
 def describe_calls(message: Message) -> str:
