@@ -89,8 +89,10 @@ class TrialRoom:
         """Return the same agent with other knowledge, elsewhere: its tools stay in their folder, it speaks
         through the owner's connections, and nobody is there to be asked. It never opens the owner's database:
         the home is a new one, and so is the file in it."""
-        memory = msgspec.structs.replace(self._owner.settings.memory, backend="null")
-        settings = msgspec.structs.replace(self._owner.settings, memory=memory, database="")
+        owned = self._owner.settings
+        memory = msgspec.structs.replace(owned.memory, backend="null")
+        learning = msgspec.structs.replace(owned.learning, checks="off")
+        settings = msgspec.structs.replace(owned, learning=learning, memory=memory, database="")
         return open_beside(self._owner, home, Enclosure(self.work, self._sandbox), settings)
 
     async def _session(self, hone: Hone, template: str) -> Session:
