@@ -223,7 +223,10 @@ def test_the_source_keeps_its_shape() -> None:
     assert number["import cycles"] == 0
     assert number["public class names used twice"] == 0
     assert number["words in docs/words.md"] <= 60
-    assert figures["features"].strip().split("\n") == ["- attribution: experiments", "- experiments: templates"]
+    assert figures["features"].strip().split("\n") == [
+        "- attribution: experiments",
+        "- experiments: templates",
+    ]
 
 
 def sets_anothers_private_attribute(node: ast.AST) -> bool:
