@@ -202,8 +202,7 @@ class Hone(TaskRunner):
     @cached_property
     def library(self) -> Library:
         """The skills."""
-        needed = (self.keeper, self.stores.catalog, self.clock, self.meanings)
-        return Library(*needed, self._parts.settle_skills)
+        return Library(self.keeper, self.stores.catalog, self.clock, self.meanings)
 
     @cached_property
     def _known(self) -> SnapshotCache:

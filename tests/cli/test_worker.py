@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hone import Hone
-from hone.cli.worker import POLL, REST, serve
 from hone.core.clock import ManualClock
-from hone.core.jobs import Job
+from hone.core.delivery import TicketKind, WorkItem
+from hone.core.jobs import JobId
 from hone.models.scripted import Scripted, lines
+from hone.stores.delivery import POLL, REST, EmbeddedDelivery
 from tests.given import NOON
 
 TOPICS = frozenset({"memory"})
@@ -22,30 +23,32 @@ async def tried(home: Path, answers: Sequence[bool]) -> list[float]:
         await session.send("hello")
         await hone.jobs.enqueue(session.id, 2, TOPICS, "by hand", NOON)
 
-        async def work(job: Job) -> bool:
+        async def perform(item: WorkItem) -> bool:
+            if item.kind is not TicketKind.REVIEW:
+                return False
             times.append(clock.monotonic())
             if len(times) == len(answers):
                 serving.cancel()
             return answers[len(times) - 1]
 
-        serving = asyncio.ensure_future(serve(hone.jobs, work, clock))
+        serving = asyncio.ensure_future(EmbeddedDelivery(hone.jobs, clock).serve(perform, 1, print))
         await asyncio.wait([serving])
     return times
 
 
 async def test_what_could_not_be_done_rests_for_a_minute(tmp_path: Path) -> None:
-    assert await tried(tmp_path, [False, False, True]) == [0, REST, 2 * REST]
+    assert await tried(tmp_path, [True, True, False]) == [0, REST, 2 * REST]
 
 
 async def test_what_somebody_else_has_is_tried_at_the_next_look(tmp_path: Path) -> None:
-    assert await tried(tmp_path, [True, True, True]) == [0, POLL, 2 * POLL]
+    assert await tried(tmp_path, [False, False, False]) == [0, POLL, 2 * POLL]
 
 
 async def test_once_looks_at_each_job_once(tmp_path: Path) -> None:
-    seen: list[int] = []
+    seen: list[WorkItem] = []
 
-    async def work(job: Job) -> bool:
-        seen.append(job.id)
+    async def perform(item: WorkItem) -> bool:
+        seen.append(item)
         return True
 
     async with Hone(home=tmp_path, model=Scripted(lines("Yes."))) as hone:
@@ -53,5 +56,6 @@ async def test_once_looks_at_each_job_once(tmp_path: Path) -> None:
         await session.send("hello")
         for _ in range(2):
             await hone.jobs.enqueue(session.id, 2, TOPICS, "by hand", NOON)
-        await serve(hone.jobs, work, ManualClock(), once=True)
-    assert seen == [1, 2]
+        await EmbeddedDelivery(hone.jobs, ManualClock(), once=True).serve(perform, 1, print)
+    reviews = [WorkItem(TicketKind.REVIEW, job=JobId(number)) for number in (1, 2)]
+    assert seen == [WorkItem(TicketKind.WAKE), *reviews, WorkItem(TicketKind.TEND)]

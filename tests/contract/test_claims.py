@@ -196,6 +196,21 @@ async def test_a_broken_connection_of_another_kind_costs_no_claim() -> None:
     await pool.close()
 
 
+async def test_who_is_cancelled_while_a_claim_is_taken_leaves_none_behind(kind: str, home: Path) -> None:
+    async def take() -> None:
+        async with claims.hold("tree"):
+            await asyncio.Event().wait()
+
+    async with open_claims(kind, place_of(kind, home)) as claims:
+        for steps in range(4):
+            task = asyncio.create_task(take())
+            for _ in range(steps):
+                await asyncio.sleep(0)
+            task.cancel()
+            await asyncio.wait([task])
+        assert await claims.find_held({"tree"}) == set()
+
+
 async def test_what_a_killed_process_left_is_swept_and_what_is_held_or_wanted_is_not(home: Path) -> None:
     claims = FileClaims(home)
     processes = [(await started("files", str(home), name))[0] for name in ("dead", "wanted", "held")]

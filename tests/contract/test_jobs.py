@@ -181,6 +181,18 @@ async def test_of_many_that_complete_a_job_at_once_one_does_and_the_others_are_t
     assert (await stores.ledger.latest(), (await stores.jobs.job(job.id)).changes) == (1, (1,))
 
 
+async def test_a_try_that_another_process_began_anew_records_nothing(stores: Stores) -> None:
+    """A process that was stopped comes back when somebody else is at work."""
+    job = await queued(stores)
+    for review in (REVIEW, SECOND):
+        await stores.jobs.begin(job.id, review)
+    with pytest.raises(Conflict, match="begun anew"):
+        await stores.jobs.complete(job.id, [note(None, ONE)], BODIES, None, NOW, (), REVIEW)
+    assert await stores.ledger.latest() == 0
+    await stores.jobs.complete(job.id, [note(None, ONE)], BODIES, None, NOW, (), SECOND)
+    assert (await stores.jobs.job(job.id)).changes == (1,)
+
+
 async def test_a_review_of_a_session_that_is_deleted_meanwhile_records_nothing(stores: Stores) -> None:
     job = await queued(stores)
     await stores.jobs.begin(job.id, REVIEW)

@@ -59,7 +59,6 @@ OWN = {
     "backends": "backends",
     "backups": "backup",
     "checkpoints": "rewind",
-    "checks": "skills checks",
     "curator": "curator",
     "erasing": "erase",
     "experiments": "experiment",

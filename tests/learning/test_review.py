@@ -10,6 +10,7 @@ import apsw
 import pytest
 
 from hone import Hone
+from hone.core.claims import Claims
 from hone.core.clock import ManualClock
 from hone.core.errors import Overflow, Rejected
 from hone.core.events import Event, Learned, ReviewFailed
@@ -28,6 +29,7 @@ from hone.knowledge.journal import Add, entries
 from hone.knowledge.keeper import MET, OWNER
 from hone.knowledge.skills.folder import Create, Patch
 from hone.learning.reports import queued as queue_by_hand
+from hone.learning.review import Reviewer
 from hone.models.fake_provider import FakeProvider
 from hone.models.scripted import Script, Scripted, call, lines, rounds, rules, say
 from hone.models.wrappers import Aside
@@ -128,6 +130,34 @@ ACTIVE, WAITS = (ChangeState.ACTIVE, ""), (ChangeState.PENDING, MET)
 
 
 # What it meets
+
+
+class Losing:
+    """Claims that are lost while a review is at work, as with a connection that the server ended."""
+
+    def __init__(self, claims: Claims) -> None:
+        self.inner, self.lost = claims, False
+        self.hold, self.find_held, self.sweep = claims.hold, claims.find_held, claims.sweep
+
+    async def confirm(self, name: str) -> bool:
+        return not self.lost and await self.inner.confirm(name)
+
+
+async def test_a_review_that_lost_its_claim_calls_no_model_and_writes_nothing(home: Path) -> None:
+    async def save(_: Transcript) -> Reply:
+        claims.lost = True
+        change = call("memory", action="add_anyway", text="Hello was said.", evidence=["#1"])
+        return Reply(assistant(change, LOOKS))
+
+    model = Broken(save)
+    async with Hone(home=home, model=model, settings=EVERY) as hone:
+        _, job = await due(hone)
+        claims = Losing(hone.stores.claims)
+        events: list[Event] = []
+        await Reviewer(replace(hone.reviewer.deps, claims=claims)).work(job.id, events.append)
+        after = await hone.jobs.job(job.id)
+        assert (model.looks, after.state, after.error, after.tries) == (1, State.QUEUED, "", 1)
+        assert (events, await hone.ledger.latest()) == ([], 0)
 
 
 async def test_the_conversation_goes_on_while_it_is_reviewed(home: Path) -> None:

@@ -20,7 +20,7 @@ from hone.core.jobs import (
     count_topics,
     find_ripe,
 )
-from hone.core.ledger import Change, ChangeId, ChangeState, Entry, Ledger
+from hone.core.ledger import NO_SESSION, Change, ChangeId, ChangeState, Entry, Ledger
 from hone.core.messages import sound
 from hone.core.outbox import OutboxItem, OutboxStatus
 from hone.core.ports import Header, SessionSummary, Spending, SpendingTotal, StoredSession
@@ -305,8 +305,9 @@ class InMemoryJobs:
         cached: float | None,
         at: datetime,
         covered: Sequence[JobId] = (),
+        review: SessionId = NO_SESSION,
     ) -> Sequence[Entry]:
-        job = stages.queued(await self.job(id))
+        job = stages.latest(await self.job(id), review)
         entries = await self._ledger.record(changes, contents, at)
         self._save(stages.completed(job, cached, at, [entry.id for entry in entries]))
         for other in covered:

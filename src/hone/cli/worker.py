@@ -2,96 +2,77 @@
 
 import asyncio
 import signal
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from datetime import datetime
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import click
+from msgspec import to_builtins
 
 from hone.app import Hone
 from hone.cli.context import in_home, tell, with_home, writable_keeper
+from hone.cli.crew import Crew
 from hone.cli.detach import has_work
 from hone.cli.help_formatter import CommandGroup
 from hone.cli.options import FAILED
 from hone.cli.output import echo_json
-from hone.cli.reviews import attempt, outcome
-from hone.core.clock import Clock, SystemClock
+from hone.core.clock import SystemClock
 from hone.core.curation import summarize
+from hone.core.delivery import DeliveryStatus
 from hone.core.events import Curated, Event
-from hone.core.jobs import Job, JobId, Jobs, State
+from hone.core.visible import visible
 from hone.runtime.claims import find_worker, hold_worker, stop_worker
+from hone.stores.delivery import EmbeddedDelivery
 
 POLL = 2.0
-"""Seconds between two looks into the queue."""
-REST = 60.0
-"""Seconds before what could not be done is tried again."""
+"""Seconds between two looks of a worker that was left behind."""
 LIFETIME = 15 * 60.0
 """Seconds after which a worker that was left behind ends in any case."""
 GOING = 5.0
 """Seconds that a worker may take to stop before we say so."""
-
-Work = Callable[[Job], Awaitable[bool]]
-"""Whether a job may be tried again at once: somebody else had it."""
-Tend = Callable[[], Awaitable[None]]
 
 
 @click.group(
     cls=CommandGroup, invoke_without_command=True, short_help="Run the queued reviews, and wait for more."
 )
 @click.option("--once", is_flag=True, help="End when there is nothing left to do.")
+@click.option(
+    "--concurrency", type=click.IntRange(1, 64), default=1, show_default=True, help="Reviews at a time."
+)
 @click.option("--behind", is_flag=True, hidden=True, help="Started by a command: end as soon as possible.")
 @click.pass_context
-def worker(ctx: click.Context, once: bool, behind: bool) -> int | None:
+def worker(ctx: click.Context, once: bool, concurrency: int, behind: bool) -> int | None:
     """Run the queued reviews, print one line for each, and wait for more. Copies for the memory backend are
     sent, too.
 
     Conversations run their own reviews. A worker runs those that hone run and interrupted conversations
     leave. Ctrl-C or SIGTERM ends it; a running review goes back into the queue.
+
+    With a PostgreSQL database, run as many workers as you like, on any machine.
     """
     if ctx.invoked_subcommand:
         return None
     if behind:
         return with_home(ctx.obj, stay_behind)
-    return with_home(ctx.obj, lambda hone: work_here(hone, once=once))
+    return with_home(ctx.obj, lambda hone: work_here(hone, once=once, concurrency=concurrency))
 
 
-async def work_here(hone: Hone, *, once: bool) -> int:
+async def work_here(hone: Hone, *, once: bool, concurrency: int = 1) -> int:
     """Be a worker that is seen."""
-    wrong: set[JobId] = set()
-
-    async def work(job: Job) -> bool:
-        said = await outcome(hone, job.id, await attempt(hone, job.id))
-        now = await hone.jobs.job(job.id)
-        taken = now.state is State.QUEUED and not now.error
-        if once or not taken:
-            click.echo(f"review {job.id} of {job.session}: {said}")
-        if now.error:
-            wrong.add(job.id)
-        tell(hone)
-        return taken
-
-    async def begin() -> None:
-        await hone.background.promote()
-        for part in hone.parts("notify"):
-            part.notify()
-
-    async def tend() -> None:
-        for part in hone.parts("tend"):
-            await part.tend(_told)
-        tell(hone)
-
     writable_keeper(hone)
     if not once:
         click.echo("Waiting for reviews to do. Ctrl-C ends.", err=True)
     for part in hone.parts("attend"):
         part.attend()
-    with hold_worker(hone.home):
-        serving = asyncio.ensure_future(
-            serve(hone.jobs, work, SystemClock(), once=once, begin=begin, tend=tend)
-        )
-        await until_told(serving)
+    clock = SystemClock()
+    delivery = EmbeddedDelivery(hone.jobs, clock, once=True) if once else hone.stores.delivery(clock)
+    async with Crew(hone, _tell_review, _told, every=once) as crew:
+        with hold_worker(hone.home):
+            serving = asyncio.ensure_future(delivery.serve(crew.perform, concurrency, _tell_trouble))
+            await until_told(serving)
     for part in hone.parts("finish"):
         await part.finish()
     for part in hone.parts("work") if once else ():
@@ -104,7 +85,17 @@ async def work_here(hone: Hone, *, once: bool) -> int:
     if once:
         for sentence in describe(None, 0, await hone.background.next_look()):
             click.echo(sentence, err=True)
-    return FAILED if once and wrong else 0
+    return FAILED if once and crew.wrong else 0
+
+
+def _tell_review(hone: Hone, said: str) -> None:
+    if said:
+        click.echo(said)
+    tell(hone)
+
+
+def _tell_trouble(sentence: str) -> None:
+    click.echo(sentence, err=True)
 
 
 async def stay_behind(hone: Hone) -> int:
@@ -143,18 +134,34 @@ async def _is_left(hone: Hone) -> bool:
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
 @in_home
 async def status(hone: Hone, as_json: bool) -> Iterator[str] | None:
-    """Say whether a worker runs in this home, how many reviews are queued, and when the next one is due."""
+    """Say which workers run, how many reviews are queued, and when the next one is due. With a PostgreSQL
+    database these are the workers of all machines; otherwise it is the one of this home."""
     process, queued = find_worker(hone.home), len(await hone.jobs.waiting())
     due = await hone.background.next_look()
+    delivered = await hone.stores.delivery(hone.clock).status()
     if not as_json:
-        return describe(process, queued, due, whole=True)
+        return chain(describe_workers(delivered), describe(process, queued, due, whole=not delivered.workers))
     facts: dict[str, Any] = {
         "process": process,
         "queued": queued,
         "next": due.isoformat() if due else None,
+        "workers": [to_builtins(each) for each in delivered.workers],
+        "waiting": dict(delivered.waiting),
     }
     echo_json(facts)
     return None
+
+
+def describe_workers(delivered: DeliveryStatus) -> Iterator[str]:
+    """Yield one line for each worker on the database."""
+    for each in delivered.workers:
+        work = (
+            f"at work on {each.busy} of {each.concurrency}"
+            if each.busy
+            else f"idle, {each.concurrency} at a time"
+        )
+        state = work if each.answers else "does not answer"
+        yield f"Worker on {visible(each.name)}: {state}, since {each.since.astimezone():%Y-%m-%d %H:%M}."
 
 
 def describe(process: int | None, queued: int, due: datetime | None, *, whole: bool = False) -> Iterator[str]:
@@ -205,31 +212,3 @@ async def until_told(task: asyncio.Future[Any]) -> None:
     finally:
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.remove_signal_handler(number)
-
-
-async def serve(
-    jobs: Jobs,
-    work: Work,
-    clock: Clock,
-    *,
-    once: bool = False,
-    begin: Tend | None = None,
-    tend: Tend | None = None,
-) -> None:
-    """One job after the other, the oldest first. One that could not be done rests for a while. `begin` is
-    called with each look into the queue; `tend` does other work, if there is some."""
-    resting: dict[JobId, float] = {}
-    tended = float("-inf")
-    while True:
-        if begin:
-            await begin()
-        for job in await jobs.waiting():
-            if resting.get(job.id, 0.0) <= clock.monotonic():
-                again = await work(job)
-                resting[job.id] = clock.monotonic() + (0.0 if again else REST)
-        if tend and clock.monotonic() - tended >= REST:
-            await tend()
-            tended = clock.monotonic()
-        if once:
-            return
-        await clock.sleep(POLL)

@@ -223,9 +223,11 @@ class Jobs(Protocol):
         cached: float | None,
         at: datetime,
         covered: Sequence[JobId] = (),
+        review: SessionId = NO_SESSION,
     ) -> Sequence[Entry]:
         """Records what it changed and that it is done, both or neither. Those jobs that it `covered` are done
-        with it, if they are queued. Raises Conflict unless it is queued, and what Ledger.record raises."""
+        with it, if they are queued. Raises Conflict unless it is queued, or if another try was begun after
+        the one in the session `review`; and what Ledger.record raises."""
         ...
 
     async def fail(self, id: JobId, error: str, at: datetime, *, again: bool) -> None:

@@ -16,8 +16,9 @@ from hone.core.claims import Claims
 from hone.core.clock import Clock
 from hone.core.errors import Conflict, HoneError, Missing
 from hone.core.events import Emit, Learned, ReviewFailed
+from hone.core.ids import SessionId
 from hone.core.jobs import Job, JobId, Jobs, State, Topics
-from hone.core.ledger import Change, Entry, Ledger, LessonText, skill
+from hone.core.ledger import NO_SESSION, Change, Entry, Ledger, LessonText, skill
 from hone.core.messages import Message, Role
 from hone.core.permit import REVIEW, Effect, Permit
 from hone.core.ports import Header, Sessions, StoredSession
@@ -43,6 +44,8 @@ TRIES = 3
 """How often a review is begun before it counts as failed."""
 SHARES = (1.0, 0.5, 0.25)
 """Of the model's window, what a review may fill: less, where that proves to be too much."""
+LOST = "The claim of this conversation was lost."
+"""Somebody else may review it by now."""
 WINDOW = 150_000
 """Tokens that fit into a request, where nobody knows."""
 
@@ -78,6 +81,8 @@ class Assignment(Struct, frozen=True):
     stored: StoredSession
     source: Source
     covered: Sequence[JobId] = ()
+    review: SessionId = NO_SESSION
+    """The session of this try."""
 
     @property
     def folder(self) -> str:
@@ -95,13 +100,13 @@ class Assignment(Struct, frozen=True):
 
 class Reviewer:
     def __init__(self, deps: ReviewDeps) -> None:
-        self._deps = deps
+        self.deps = deps
 
     async def work(self, id: JobId, emit: Emit, aside: Aside = unhindered) -> Sequence[Entry] | None:
         """Takes a job from the queue to its end. None if somebody else has it, or it must wait. Whatever goes
         wrong is written down with the job, emitted and raised to nobody. `aside` is awaited before each
         step."""
-        deps = self._deps
+        deps = self.deps
         job = await deps.jobs.job(id)
         async with deps.claims.hold(job.tree) as held:
             if not held or (await deps.jobs.job(id)).state is not State.QUEUED:
@@ -125,11 +130,11 @@ class Reviewer:
 
     def tidy(self, waiting: Iterable[Job]) -> None:
         """Takes away the locks that killed processes left."""
-        self._deps.claims.sweep({job.tree for job in waiting})
+        self.deps.claims.sweep({job.tree for job in waiting})
 
     async def _attempt(self, job: Job, emit: Emit, aside: Aside) -> Sequence[Entry] | None:
         """What does not fit into the model's window is read once more as a shorter digest."""
-        deps = self._deps
+        deps = self.deps
         await aside()
         if reason := deps.off or await self._over_budget():
             await deps.jobs.fail(job.id, reason, deps.clock.now(), again=True)
@@ -138,9 +143,11 @@ class Reviewer:
         given = await self._assign(job, stored)
         async with deps.clock.timeout(deps.bounds.seconds):
             for share in SHARES:
-                turn, staged, model = await self._try(given, aside, share)
+                given, turn, staged, model = await self._try(given, aside, share)
                 if not model.overflowed:
                     break
+        if not await self._is_ours(job, given.review):
+            raise Conflict(LOST)
         if turn.stop in (Stop.FAILED, Stop.INTERRUPTED):
             await self._failed(job, turn.error, again=model.over_budget)
             return None
@@ -149,16 +156,31 @@ class Reviewer:
     async def _assign(self, job: Job, stored: StoredSession) -> Assignment:
         """Read what the later jobs of this conversation are about, too. Nobody else is at work on them: we
         hold the claim of the tree."""
-        deps = self._deps
+        deps = self.deps
         source, others = await read_widest(deps.sessions, job, stored, await deps.jobs.waiting(job.session))
         topics = job.topics.union(*(each.topics for each in others))
         return Assignment(replace(job, topics=topics), stored, source, [each.id for each in others])
 
-    async def _try(self, given: Assignment, aside: Aside, share: float) -> tuple[Turn, StagedLedger, Watched]:
-        deps = self._deps
+    async def _is_ours(self, job: Job, review: SessionId) -> bool:
+        """Tell whether nobody else has worked on the job since this try was begun: a process may have been
+        stopped for long, and its claim lost."""
+        if not await self.deps.claims.confirm(job.tree):
+            return False
+        now = await self.deps.jobs.job(job.id)
+        return now.state is State.QUEUED and now.review == review
+
+    async def _hindered(self, job: Job, review: SessionId) -> str:
+        """Why no further call is made; empty if one is."""
+        return await self._over_budget() if await self._is_ours(job, review) else LOST
+
+    async def _try(
+        self, given: Assignment, aside: Aside, share: float
+    ) -> tuple[Assignment, Turn, StagedLedger, Watched]:
+        deps = self.deps
         library, staged = deps.library.stage()
         agent = await deps.agent(given.stored)
-        model = Watched(agent.model, self._over_budget)
+        given = replace(given, review=new_id())
+        model = Watched(agent.model, partial(self._hindered, given.job, given.review))
         warm, asked = await self._ask(given, agent, share)
         tools = (*knowledge_tools(library, given.folder, given.source), *deps.more(given.source, staged))
         narrow = _narrowed(agent, given.job.topics, map(deps.wall, tools), deps.bounds)
@@ -166,15 +188,15 @@ class Reviewer:
         # The question quotes the conversation, and a search may find it.
         voice = min(Trust.AGENT, given.source.transcript.trust)
         session = Session(*self._fork(given, reader, warm=warm), deps.session_deps, voice=voice)
-        await deps.jobs.begin(given.job.id, session.id)
+        await deps.jobs.begin(given.job.id, given.review)
         turn = await session.send(asked)
         await aside()
-        return turn, staged, model
+        return given, turn, staged, model
 
     def _fork(self, given: Assignment, reader: Agent, *, warm: bool) -> tuple[Header, Agent, Transcript]:
         header = Header(
-            new_id(),
-            self._deps.clock.now(),
+            given.review,
+            self.deps.clock.now(),
             origin=Origin.REVIEW,
             folder=given.folder,
             parent=given.job.session,
@@ -184,7 +206,7 @@ class Reviewer:
 
     async def _ask(self, given: Assignment, agent: Agent, share: float) -> tuple[bool, str]:
         """Whether the conversation itself is read, and what to ask."""
-        deps, nodes = self._deps, given.nodes
+        deps, nodes = self.deps, given.nodes
         topics = find_topics(given.job.topics, nodes)
         own_text = partial(text, own=deps.home / "prompts")
         known = await describe_known(deps.library, given.folder, nodes, topics)
@@ -204,28 +226,30 @@ class Reviewer:
 
     async def _over_budget(self) -> str:
         """Why nothing more may be spent today; empty if it may."""
-        deps = self._deps
+        deps = self.deps
         return await spent(deps.sessions, deps.bounds, deps.clock.now())
 
     def _reading(self, stored: StoredSession, source: Source, agent: Agent) -> Reading:
         nodes = source.transcript.nodes
-        age = (self._deps.clock.now() - nodes[-1].at).total_seconds() if nodes else 0.0
+        age = (self.deps.clock.now() - nodes[-1].at).total_seconds() if nodes else 0.0
         size = len(stored.prefix.encode()) + sum(len(node.encoded) for node in nodes)
         same = agent.prefix.digest == stored.prefix.digest
-        terms = self._deps.terms(agent.prefix.model)
+        terms = self.deps.terms(agent.prefix.model)
         return Reading(age, terms.rule.lasts, size // 4, same, terms.read)
 
     async def _complete(
         self, given: Assignment, turn: Turn, staged: StagedLedger, emit: Emit
     ) -> Sequence[Entry]:
         """What was staged takes effect with the job's completion."""
-        deps, job = self._deps, given.job
+        deps, job = self.deps, given.job
         first = turn.usage[0] if turn.usage else None
         cached = first.cached / first.input if first and first.input else None
 
         async def finish(changes: Sequence[Change], contents: Mapping[str, bytes]) -> Sequence[Entry]:
             now = deps.clock.now()
-            return await deps.jobs.complete(job.id, changes, contents, cached, now, given.covered)
+            return await deps.jobs.complete(
+                job.id, changes, contents, cached, now, given.covered, given.review
+            )
 
         # Most reviews change nothing, and need not wait for the lock of what is known.
         entries = await (deps.library.keeper.commit(staged, finish) if staged.changes else finish((), {}))
@@ -244,22 +268,22 @@ class Reviewer:
         replies = (node.message.text for node in turn.nodes if node.message.role is Role.ASSISTANT)
         title = read_title(next(replies, "")) if given.is_untitled else ""
         with suppress(HoneError):
-            sessions = self._deps.sessions
+            sessions = self.deps.sessions
             if title and not (await sessions.load(given.job.session)).header.title:
                 await sessions.rename(given.job.session, title)
 
     async def _lessons(self, entries: Sequence[Entry]) -> tuple[LessonText, ...]:
         """What was learned, in its own words. It is in the ledger, whether or not it can be read now."""
         with suppress(HoneError):
-            return await find_lessons(self._deps.library.keeper.ledger, entries)
+            return await find_lessons(self.deps.library.keeper.ledger, entries)
         return ()
 
     async def _failed(self, job: Job, error: str, *, again: bool = False) -> None:
         """`again`: however often it was tried."""
-        jobs = self._deps.jobs
+        jobs = self.deps.jobs
         try:
             now = await jobs.job(job.id)
-            await jobs.fail(job.id, error, self._deps.clock.now(), again=again or now.tries < TRIES)
+            await jobs.fail(job.id, error, self.deps.clock.now(), again=again or now.tries < TRIES)
         except (Conflict, Missing):
             return  # it is no longer ours
 

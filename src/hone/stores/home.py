@@ -29,6 +29,8 @@ from hone.stores.sqlite import SqliteSessions
 
 if TYPE_CHECKING:
     from hone.core.claims import Claims
+    from hone.core.clock import Clock
+    from hone.core.delivery import Delivery
     from hone.core.embedding import Vectors
     from hone.core.histories import Histories
     from hone.core.overview import Overview
@@ -37,6 +39,7 @@ FILE = "hone.db"
 MOVED = "moved.json"
 """The file that says that the data is in a database elsewhere."""
 CLAIMS = "hone.stores.claims:FileClaims"
+DELIVERY = "hone.stores.delivery:EmbeddedDelivery"
 RECALL = "hone.stores.recall:SqliteRecall"
 VECTORS = "hone.stores.vectors:SqliteVectors"
 HISTORIES = "hone.stores.histories:SqliteHistories"
@@ -65,6 +68,17 @@ class Stores(Struct, frozen=True):
     readonly: bool = False
     shared: bool = False
     """Whether processes on other machines may use them, too."""
+    open_delivery: "Callable[[], Delivery] | None" = None
+    open_owner: "Callable[[str, Path], Stores] | None" = None
+    """Opens the stores of another owner in the same database, with a folder for files. They share its
+    connections and are not closed."""
+
+    def delivery(self, clock: "Clock") -> "Delivery":
+        """Who brings queued work to workers: an engine in the database, or a look into this home's queue."""
+        if self.open_delivery is not None:
+            return self.open_delivery()
+        delivery: Delivery = import_object(DELIVERY)(self.jobs, clock)
+        return delivery
 
     @property
     def claims(self) -> "Claims":

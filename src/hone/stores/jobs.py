@@ -24,7 +24,7 @@ from hone.core.jobs import (
     count_topics,
     find_ripe,
 )
-from hone.core.ledger import Change, ChangeId, Entry
+from hone.core.ledger import NO_SESSION, Change, ChangeId, Entry
 from hone.core.messages import canonical, sound
 from hone.core.ports import Header
 from hone.core.topics import NAMES
@@ -110,8 +110,9 @@ def _complete(
     cached: float | None,
     at: datetime,
     covered: Sequence[JobId] = (),
+    review: SessionId = NO_SESSION,
 ) -> Sequence[Entry]:
-    job = queued(get(connection, id))
+    job = latest(get(connection, id), review)
     entries = record(connection, changes, contents, at)
     save(connection, completed(job, cached, at, [entry.id for entry in entries]))
     for other in (get(connection, each) for each in covered):
@@ -274,6 +275,14 @@ def queued(job: Job) -> Job:
     if job.state is not State.QUEUED:
         raise Conflict(f"Review {job.id} is {job.state} by now; nothing was changed.")
     return job
+
+
+def latest(job: Job, review: SessionId) -> Job:
+    """The job itself. Raises Conflict unless it is queued and, if a session is named, was last begun there: a
+    process that was stopped may come back when another one is at work."""
+    if review != NO_SESSION and queued(job).review != sound(review):
+        raise Conflict(f"Review {job.id} was begun anew by another process; nothing was changed.")
+    return queued(job)
 
 
 def begun(job: Job, review: SessionId) -> Job:

@@ -18,12 +18,12 @@ from hone.features.backends.guarded import checked_value, named
 from hone.features.backends.labels import TRUST, find_owners_words, is_withdrawn, label, origin, stored
 from hone.features.backends.meaning import WIDER, rank_by_meaning
 from hone.features.backends.mirror import FOLDER
-from hone.features.backends.outbox_worker import Delivery
+from hone.features.backends.outbox_worker import DeliveryResult
 from hone.knowledge.items import Items, KeptMemory
 from hone.knowledge.metadata import metadata as described
 from hone.knowledge.tools import ACTORS, answer
 
-Deliver = Callable[[Entry], Awaitable[Delivery]]
+Deliver = Callable[[Entry], Awaitable[DeliveryResult]]
 """Tells the backend of a change now, if it can. Raises Unfit for what the backend will never take."""
 
 
@@ -189,7 +189,7 @@ def _waits(entry: Entry) -> str:
     return f"Waits for the user's approval (change {entry.id}): {entry.change.cause}."
 
 
-def _done(key: str, entry: Entry, done: Delivery, *, again: bool) -> str:
+def _done(key: str, entry: Entry, done: DeliveryResult, *, again: bool) -> str:
     if done.late:
         return f"Recorded. The backend will be told of {key!r} later: {done.late}"
     if entry.change.kind is not ChangeKind.REMOVE:

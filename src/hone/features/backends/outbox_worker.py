@@ -23,7 +23,7 @@ PATIENCE = 3.0
 """Seconds that somebody who wants to leave is kept."""
 
 
-class Delivery(Struct, frozen=True):
+class DeliveryResult(Struct, frozen=True):
     """What became of a change that was to be told at once: what was deleted, or why it comes `late`."""
 
     deleted: Deleted | None = None
@@ -71,7 +71,7 @@ class OutboxWorker:
                 return False
         return True
 
-    async def deliver(self, entry: Entry) -> Delivery:
+    async def deliver(self, entry: Entry) -> DeliveryResult:
         """Tell of one change while somebody waits. A backend that does not answer gets it later. Raises Unfit
         for what it will never take."""
         try:
@@ -79,14 +79,14 @@ class OutboxWorker:
                 mirror = await self._mirror()
                 async with self._claims().hold(CLAIM) as held:
                     if mirror and held:
-                        return Delivery(await mirror.deliver_one(entry.id))
-            return Delivery(late="another process is delivering.")
+                        return DeliveryResult(await mirror.deliver_one(entry.id))
+            return DeliveryResult(late="another process is delivering.")
         except TimeoutError:
-            return Delivery(late=f"no answer within {PATIENCE:g} seconds.")
+            return DeliveryResult(late=f"no answer within {PATIENCE:g} seconds.")
         except Unfit:
             raise
         except HoneError as error:  # the change is recorded, whatever happens on the way
-            return Delivery(late=str(error))
+            return DeliveryResult(late=str(error))
         finally:
             self.notify()
 

@@ -17,7 +17,7 @@ from hone.core.tool import Tool
 from hone.core.transcript import Source
 from hone.features.backends.current import CurrentBackend
 from hone.features.backends.mirror import Mirror
-from hone.features.backends.outbox_worker import Delivery, OutboxWorker
+from hone.features.backends.outbox_worker import DeliveryResult, OutboxWorker
 from hone.knowledge.items import Items, KeptMemory, load
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class MemoryPart(Part):
         )
         return access
 
-    async def deliver(self, entry: Entry) -> Delivery:
+    async def deliver(self, entry: Entry) -> DeliveryResult:
         """Tell the backend of an item while somebody waits; take back what it will never keep."""
         try:
             return await self.worker.deliver(entry)

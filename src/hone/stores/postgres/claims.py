@@ -1,8 +1,10 @@
 """Claims as advisory locks of PostgreSQL. They belong to a connection, so that they end with its process."""
 
+import asyncio
 from collections.abc import AsyncIterator, Collection
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
+from hone.core.errors import StoreError
 from hone.stores.postgres.database import PostgresStore, Rows
 
 # Numbered apart from the gate of an owner (1) and from trees (2).
@@ -26,13 +28,28 @@ class PostgresClaims(PostgresStore):
 
     @asynccontextmanager
     async def hold(self, name: str) -> AsyncIterator[bool]:
-        database = self._database
-        taken = await database.claim((database.owner, name), lambda rows: _take(rows, name))
+        taken = await self._claim(name)
         try:
             yield taken
         finally:
             if taken:
-                await database.release((database.owner, name), lambda rows: rows.value(RELEASE, name=name))
+                await self._release(name)
+
+    async def _claim(self, name: str) -> bool:
+        """One who is cancelled meanwhile leaves no lock behind that nobody knows of."""
+        key = (self._database.owner, name)
+        taking = asyncio.ensure_future(self._database.claim(key, lambda rows: _take(rows, name)))
+        try:
+            return await asyncio.shield(taking)
+        except asyncio.CancelledError:
+            with suppress(StoreError):
+                if await taking:
+                    await self._release(name)
+            raise
+
+    async def _release(self, name: str) -> None:
+        key = (self._database.owner, name)
+        await self._database.release(key, lambda rows: rows.value(RELEASE, name=name))
 
     async def confirm(self, name: str) -> bool:
         """Costs nothing while the connection is silent: a server that ends it says so."""

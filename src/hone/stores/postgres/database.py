@@ -100,7 +100,7 @@ class PostgresPool:
     def __init__(
         self, url: str, *, lanes: int = LANES, readers: int = READERS, migrating: bool = True
     ) -> None:
-        self._url = url
+        self.url = url
         self.where = describe(url)
         self._lanes = [ThreadPoolExecutor(1, thread_name_prefix=f"hone-pg-{n}") for n in range(lanes)]
         self._readers = ThreadPoolExecutor(readers, thread_name_prefix="hone-pg-read")
@@ -223,7 +223,7 @@ class PostgresPool:
 
     def _dial(self) -> Connection[Row]:
         name = f"hone {os.getpid()}@{socket.gethostname()}"
-        options: dict[str, Any] = {**ALIVE, "fallback_application_name": name, **conninfo_to_dict(self._url)}
+        options: dict[str, Any] = {**ALIVE, "fallback_application_name": name, **conninfo_to_dict(self.url)}
         return psycopg.connect(**options, autocommit=True)
 
     def _connect(self, owner: str, *, reading: bool) -> Connection[Row]:
@@ -284,7 +284,7 @@ class PostgresDatabase:
         self._pool.claimed[name] = 0
         taken = False
         try:
-            taken = await self._on_claimer(lambda rows: self._take(rows, name, take))
+            taken = await self.on_claimer(lambda rows: self._take(rows, name, take))
         finally:
             if not taken:
                 self._pool.claimed.pop(name, None)
@@ -305,7 +305,7 @@ class PostgresDatabase:
                 return True
             return self._take(rows, name, take)
 
-        return await self._on_claimer(ask)
+        return await self.on_claimer(ask)
 
     def _take(self, rows: Rows, name: tuple[str, str], take: Work[bool]) -> bool:
         taken = take(rows)
@@ -322,11 +322,13 @@ class PostgresDatabase:
                 free(rows)
 
         try:
-            await self._on_claimer(give_back)
+            await self.on_claimer(give_back)
         finally:
             self._pool.claimed.pop(name, None)
 
-    async def _on_claimer(self, work: Work[T]) -> T:
+    async def on_claimer(self, work: Work[T]) -> T:
+        """Do it on the connection that holds the claims of this process."""
+
         def perform() -> T:
             with self._pool.plainly():
                 try:

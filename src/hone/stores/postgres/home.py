@@ -4,10 +4,13 @@ import os
 import socket
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from hone.core.errors import StoreError
+from hone.core.loading import import_object
 from hone.core.messages import canonical, digest
+from hone.core.value import replace
 from hone.files.atomic import write
 from hone.stores.home import Stores
 from hone.stores.postgres.claims import PostgresClaims
@@ -28,6 +31,8 @@ CHECKOUT = "checkout"
 """The file that names a home whose database is elsewhere."""
 LOCAL = "local"
 """The owner of all rows until there are users."""
+DELIVERY = "hone.stores.postgres.delivery:PostgresDelivery"
+"""Loaded by a worker alone, and with it the engine."""
 AWAY = "SELECT place FROM moves WHERE owner = %(owner)s AND away"
 
 
@@ -57,7 +62,20 @@ def open_stores(url: str, checkout: str, owner: str = LOCAL) -> Stores:
     that journal and skills are published to. Raises StoreError."""
     pool = PostgresPool(url)
     refuse_moved(pool, owner)
-    return over(PostgresDatabase(pool, owner), checkout, pool.close)
+    opened = over(PostgresDatabase(pool, owner), checkout, pool.close)
+    return replace(
+        opened,
+        open_delivery=lambda: import_object(DELIVERY)(pool, owner),
+        open_owner=partial(_open_owner, pool),
+    )
+
+
+def _open_owner(pool: PostgresPool, owner: str, folder: Path) -> Stores:
+    return over(PostgresDatabase(pool, owner), name_checkout(folder), _keep_open)
+
+
+async def _keep_open() -> None:
+    """Somebody else opened the connections."""
 
 
 def refuse_moved(pool: PostgresPool, owner: str) -> None:

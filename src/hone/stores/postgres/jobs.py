@@ -4,11 +4,11 @@ What a job becomes is decided by the pure functions of `hone.stores.jobs`, as it
 """
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from hone.core.ids import SessionId
 from hone.core.jobs import Counters, Job, JobId, PendingLook, State, Topics, find_ripe
-from hone.core.ledger import Change, Entry
+from hone.core.ledger import NO_SESSION, Change, Entry
 from hone.core.messages import canonical, sound
 from hone.core.topics import NAMES
 from hone.core.value import replace
@@ -20,6 +20,9 @@ from hone.stores.postgres.record import record
 from hone.stores.record import reachable
 from hone.stores.tree import stamp
 
+FIRST_REST, LONGEST_REST = timedelta(minutes=1), timedelta(hours=1)
+"""Before another try, doubled each time up to the longest."""
+UNBEGUN_REST = timedelta(minutes=10)
 COLUMNS = states.COLUMNS
 PUT = f"""
 INSERT INTO jobs (owner, id, session, tree, messages, topics, created, why, others)
@@ -36,6 +39,12 @@ SAVE = """
 UPDATE jobs SET why = %(why)s, state = %(state)s, tries = %(tries)s, review = %(review)s, cached = %(cached)s,
     error = %(error)s, ended = %(ended)s, changes = %(changes)s WHERE owner = %(owner)s AND id = %(id)s
 """
+# By the server's clock, as the alarms of all machines are.
+REST = """
+UPDATE jobs SET due = (extract(epoch FROM clock_timestamp()) * 1000000)::bigint + %(rest)s
+WHERE owner = %(owner)s AND id = %(id)s
+"""
+UNREST = "UPDATE jobs SET due = 0 WHERE owner = %(owner)s AND id = %(id)s"
 ORPHAN = f"""
 UPDATE jobs SET state = '{State.CANCELLED}', error = '{states.DELETED}'
 WHERE owner = %(owner)s AND session = %(session)s AND state = '{State.QUEUED}'
@@ -69,7 +78,9 @@ def _begin(rows: Rows, id: JobId, review: SessionId) -> Job:
 
 
 def _fail(rows: Rows, id: JobId, error: str, at: datetime, *, again: bool) -> None:
-    save(rows, states.failed(lock(rows, id), error, at, again=again))
+    job = save(rows, states.failed(lock(rows, id), error, at, again=again))
+    if again:
+        rows.execute(REST, id=id, rest=find_rest(job.tries) // timedelta(microseconds=1))
 
 
 def _cancel(rows: Rows, id: JobId, at: datetime) -> None:
@@ -79,7 +90,14 @@ def _cancel(rows: Rows, id: JobId, at: datetime) -> None:
 def _retry(rows: Rows, id: JobId) -> None:
     job = states.retried(lock(rows, id))
     read_session(rows, job.session)  # it may have been deleted since
+    rows.execute(UNREST, id=id)
     save(rows, job)
+
+
+def find_rest(tries: int) -> timedelta:
+    """Return how long workers leave a review alone that failed, after so many tries. One that was not even
+    begun waits for the budget of another day."""
+    return min(FIRST_REST * 2 ** min(tries - 1, 10), LONGEST_REST) if tries else UNBEGUN_REST
 
 
 def _complete(
@@ -90,8 +108,9 @@ def _complete(
     cached: float | None,
     at: datetime,
     covered: Sequence[JobId] = (),
+    review: SessionId = NO_SESSION,
 ) -> Sequence[Entry]:
-    job = states.queued(lock(rows, id, *covered))
+    job = states.latest(lock(rows, id, *covered), review)
     entries = record(rows, changes, contents, at)
     save(rows, states.completed(job, cached, at, [entry.id for entry in entries]))
     for each in covered:

@@ -1,0 +1,53 @@
+"""The embedded queue: a process looks into the queue of its own home, and no other program is needed."""
+
+import asyncio
+from collections.abc import Callable
+
+from hone.core.clock import Clock
+from hone.core.delivery import DeliveryStatus, Perform, TicketKind, WorkItem
+from hone.core.jobs import Job, JobId, Jobs
+
+POLL = 2.0
+"""Seconds between two looks into the queue."""
+REST = 60.0
+"""Seconds before what could not be done is tried again."""
+
+
+class EmbeddedDelivery:
+    """`once`: end when everything was tried."""
+
+    def __init__(self, jobs: Jobs, clock: Clock, *, once: bool = False) -> None:
+        self._jobs = jobs
+        self._clock = clock
+        self._once = once
+        self._resting: dict[JobId, float] = {}
+
+    async def serve(self, perform: Perform, concurrency: int, say: Callable[[str], None]) -> None:
+        """The oldest first. One that could not be done rests for a while."""
+        tended = float("-inf")
+        while True:
+            await perform(WorkItem(TicketKind.WAKE))
+            await self._work_off(perform, asyncio.Semaphore(concurrency))
+            if self._clock.monotonic() - tended >= REST:
+                await perform(WorkItem(TicketKind.TEND))
+                tended = self._clock.monotonic()
+            if self._once:
+                return
+            await self._clock.sleep(POLL)
+
+    async def _work_off(self, perform: Perform, free: asyncio.Semaphore) -> None:
+        async with asyncio.TaskGroup() as group:
+            for job in await self._jobs.waiting():
+                if self._resting.get(job.id, 0.0) <= self._clock.monotonic():
+                    await free.acquire()
+                    task = group.create_task(self._try(job, perform))
+                    task.add_done_callback(lambda _: free.release())
+
+    async def _try(self, job: Job, perform: Perform) -> None:
+        is_done = await perform(WorkItem(TicketKind.REVIEW, job=job.id))
+        self._resting[job.id] = self._clock.monotonic() + (REST if is_done else 0.0)
+
+    async def status(self) -> DeliveryStatus:
+        """Who works in a home stands in a file of it."""
+        waiting = len(await self._jobs.waiting())
+        return DeliveryStatus(waiting={TicketKind.REVIEW: waiting} if waiting else {})

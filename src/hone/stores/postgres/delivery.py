@@ -1,0 +1,269 @@
+"""Deliver work through procrastinate, an engine for jobs on PostgreSQL, to workers on any machine.
+
+The engine's jobs are tickets: "this owner has work of this kind". They are put by triggers in the transaction
+that makes the work (migration 0012). What is to be done is looked up in Hone's own rows when a ticket comes,
+and a claim of the conversation's tree decides who does it. So a ticket that comes twice does nothing.
+"""
+
+import asyncio
+import logging
+import os
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import psycopg
+from procrastinate import App, BaseRetryStrategy, PsycopgConnector, RetryDecision
+from procrastinate import exceptions as engine_errors
+from procrastinate.jobs import DeleteJobCondition, Job
+from procrastinate.worker import Worker
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg_pool import PoolTimeout
+
+from hone.core.delivery import DeliveryStatus, Perform, TicketKind, WorkerStatus, WorkItem
+from hone.core.errors import StoreError
+from hone.core.jobs import BY_HAND, JobId, find_next
+from hone.stores.postgres import looks
+from hone.stores.postgres.claims import HELD
+from hone.stores.postgres.database import ALIVE, PostgresDatabase, PostgresPool, Rows
+from hone.stores.tree import stamp
+
+BEAT, STALE = 0.5, 2.0
+"""Seconds between two heartbeats, and after which a worker without one and without its claim is gone."""
+POLL = 1.0
+"""Seconds after which the engine looks for work that nobody told it of."""
+GRACE = 10.0
+"""Seconds that work under way gets when a worker is to end, before it goes back into the queue."""
+AGAIN = 1.0
+"""Seconds before a lost database is asked again."""
+LONGEST = 30
+"""Seconds before a ticket comes again whose work broke off, at most."""
+HELD_REST = 3_000_000
+"""Microseconds after which a conversation that somebody else reviews is looked at again."""
+LATER = 60_000_000
+"""The same for a memory backend that did not answer."""
+TRIED = 64
+"""Reviews that are looked at to find one that nobody is at work on."""
+NAMESPACE = 1752067685
+"""Of the advisory locks that workers hold, as in migration 0012."""
+NEVER = 1e9
+
+PICK = f"""
+SELECT id, tree FROM jobs WHERE owner = %(owner)s AND state = 'queued'
+    AND due <= (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
+ORDER BY why <> '{BY_HAND}', id LIMIT {TRIED}
+"""
+ASK = "SELECT hone_jobs.ask(%(kind)s, %(later)s)"
+REARM = "SELECT hone_jobs.rearm(%(next)s)"
+ANY = "SELECT EXISTS (SELECT 1 FROM jobs WHERE owner = %(owner)s)"
+UNDELIVERED = """
+SELECT EXISTS (SELECT 1 FROM outbox WHERE owner = %(owner)s AND tries > 0 AND NOT refused)
+"""
+HIRE = f"SELECT pg_advisory_lock({NAMESPACE}, %(worker)s)"
+FIRE = f"SELECT pg_advisory_unlock({NAMESPACE}, %(worker)s)"
+HIRED = f"""
+SELECT EXISTS (
+    SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 2 AND granted AND pid = pg_backend_pid()
+        AND classid = {NAMESPACE}::oid AND objid = %(worker)s::oid
+)
+"""
+ENROLL = "INSERT INTO crew (worker, name, concurrency) VALUES (%(worker)s, %(name)s, %(concurrency)s)"
+SWEEP = "SELECT reaped, woken FROM sweep(%(stale)s)"
+CREW = """
+SELECT c.name, c.since, c.concurrency, w.last_heartbeat > now() - interval '10 seconds', (
+    SELECT count(*) FROM hone_jobs.procrastinate_jobs WHERE worker_id = c.worker AND status = 'doing'
+)
+FROM hone_jobs.crew AS c JOIN hone_jobs.procrastinate_workers AS w ON w.id = c.worker
+ORDER BY c.since, c.worker
+"""
+TICKETS = """
+SELECT args ->> 'kind', count(*) FROM hone_jobs.procrastinate_jobs WHERE status = 'todo' GROUP BY 1 ORDER BY 1
+"""
+TROUBLE = (psycopg.Error, PoolTimeout, engine_errors.ProcrastinateException, StoreError, OSError)
+
+
+class PutBack(BaseRetryStrategy):
+    """A ticket whose work was broken off waits again: at once if the worker has to end, soon if something is
+    wrong."""
+
+    def get_retry_decision(self, *, exception: BaseException, job: Job) -> RetryDecision:
+        if isinstance(exception, asyncio.CancelledError | engine_errors.JobAborted):
+            return RetryDecision()
+        return RetryDecision(retry_in={"seconds": min(2**job.attempts, LONGEST)})
+
+
+class PostgresDelivery:
+    """Of all owners in a database. `own` is the one whose home the worker runs in."""
+
+    def __init__(self, pool: PostgresPool, own: str) -> None:
+        self._pool = pool
+        self._own = own
+
+    async def serve(self, perform: Perform, concurrency: int, say: Callable[[str], None]) -> None:
+        silence()
+        is_told = False
+        while True:
+            try:
+                async with self._open(perform) as app:
+                    is_told = False
+                    await self._work(app, concurrency)
+            except TROUBLE:
+                self._pool.forget()
+                if not is_told:
+                    say(f"{self._pool.where} does not answer. Trying again until it does.")
+                is_told = True
+            await asyncio.sleep(AGAIN)
+
+    @asynccontextmanager
+    async def _open(self, perform: Perform) -> AsyncIterator[App]:
+        """Connect as the user of the address: tickets belong to no owner."""
+        with await asyncio.to_thread(self._dial) as connection:
+            connection.close()
+        given: dict[str, Any] = {**ALIVE, **conninfo_to_dict(self._pool.url)}
+        given["options"] = f"{given.get('options') or ''} -c search_path=hone_jobs".strip()
+        address = make_conninfo(**given)
+        connector = PsycopgConnector(conninfo=address, min_size=1, max_size=4, timeout=10.0)
+        app = App(connector=connector)
+
+        @app.task(name="hone", retry=PutBack())
+        async def work(owner: str, kind: str) -> None:
+            await TicketWork(self._pool, owner, self._own, perform).do(TicketKind(kind))
+
+        async with app.open_async():
+            yield app
+
+    def _dial(self) -> "psycopg.Connection[Any]":
+        with self._pool.plainly():
+            return self._pool.dial()
+
+    async def _work(self, app: App, concurrency: int) -> None:
+        """Be a worker of the engine until the claim is lost. Raises what the engine raises."""
+        worker = Worker(
+            app,
+            concurrency=concurrency,
+            fetch_job_polling_interval=POLL,
+            shutdown_graceful_timeout=GRACE,
+            delete_jobs=DeleteJobCondition.ALWAYS,
+            install_signal_handlers=False,
+            update_heartbeat_interval=BEAT,
+            stalled_worker_timeout=NEVER,  # who is gone is decided by our own statement
+        )
+        running = asyncio.create_task(worker.run())  # type: ignore[no-untyped-call]
+        watching = asyncio.create_task(self._watch(app, worker, concurrency))
+        try:
+            await running
+        finally:
+            watching.cancel()
+            await asyncio.wait([watching])
+            if not running.done():  # we were cancelled: it ends in order
+                running.cancel()
+                await asyncio.wait([running])
+
+    async def _watch(self, app: App, worker: Worker, concurrency: int) -> None:
+        """Hold a claim as long as the worker runs, and look after what others left. Without the claim, those
+        of the conversations are lost, too: what is under way is given up."""
+        claims = PostgresDatabase(self._pool, self._own)
+        while worker.worker_id is None:  # noqa: ASYNC110  the engine tells nobody
+            await asyncio.sleep(0.01)
+        id = worker.worker_id
+        try:
+            await claims.on_claimer(lambda rows: rows.value(HIRE, worker=id))
+            name = f"{socket.gethostname()}, process {os.getpid()}"
+            await app.connector.execute_query_async(ENROLL, worker=id, name=name, concurrency=concurrency)
+            while await claims.on_claimer(lambda rows: bool(rows.value(HIRED, worker=id))):
+                await app.connector.execute_query_all_async(SWEEP, stale=STALE)
+                await asyncio.sleep(BEAT)
+        except TROUBLE:
+            pass
+        finally:
+            with suppress(StoreError):
+                await claims.on_claimer(lambda rows: rows.value(FIRE, worker=id))
+        worker.shutdown_graceful_timeout = 0.0
+        worker.stop()  # type: ignore[no-untyped-call]
+
+    async def status(self) -> DeliveryStatus:
+        return await asyncio.to_thread(self._status)
+
+    def _status(self) -> DeliveryStatus:
+        with self._pool.plainly(), self._pool.dial() as connection:
+            crew = [
+                WorkerStatus(name, since.astimezone(UTC), concurrency, busy, answers)
+                for name, since, concurrency, answers, busy in connection.execute(CREW).fetchall()
+            ]
+            return DeliveryStatus(crew, dict(connection.execute(TICKETS).fetchall()))
+
+
+class TicketWork:
+    """What one ticket leads to."""
+
+    def __init__(self, pool: PostgresPool, owner: str, own: str, perform: Perform) -> None:
+        self._database = PostgresDatabase(pool, owner)
+        self._owner = "" if owner == own else owner
+        self._perform = perform
+
+    async def do(self, kind: TicketKind) -> None:
+        if kind is TicketKind.REVIEW:
+            await self._review()
+            return
+        is_left = await self._perform(WorkItem(kind, self._owner))
+        if kind is TicketKind.WAKE:
+            await self._database.write(_rearm, alone=True)
+            if is_left:
+                await self._ask(TicketKind.TEND)
+        elif kind is TicketKind.DELIVER and await self._database.read(lambda rows: rows.value(UNDELIVERED)):
+            await self._ask(kind, LATER)
+
+    async def _review(self) -> None:
+        """Do one review that nobody is at work on, and let the next ticket come at the end of the line."""
+        free, is_held = await self._find()
+        if len(free) > 1:
+            await self._ask(TicketKind.REVIEW)  # another slot may begin meanwhile
+        for id in free:
+            if await self._perform(WorkItem(TicketKind.REVIEW, self._owner, id)):
+                break
+        else:
+            if free or is_held:
+                await self._ask(TicketKind.REVIEW, HELD_REST)
+            return
+        free, is_held = await self._find()
+        if free:
+            await self._ask(TicketKind.REVIEW)
+        else:
+            await self._ask(TicketKind.TEND)
+        if is_held:
+            await self._ask(TicketKind.REVIEW, HELD_REST)
+
+    async def _find(self) -> tuple[list[JobId], bool]:
+        """Return the reviews that can begin now, and whether there are others."""
+
+        def find(rows: Rows) -> tuple[list[JobId], bool]:
+            found = list(rows.pairs(PICK))
+            trees = sorted({tree for _, tree in found})
+            held = {name for (name,) in rows.execute(HELD, names=trees)} if found else set()
+            free: dict[str, JobId] = {}
+            for id, tree in found:
+                if tree not in held:
+                    free.setdefault(tree, JobId(id))
+            return list(free.values()), bool(held)
+
+        return await self._database.read(find)
+
+    async def _ask(self, kind: TicketKind, later: int = 0) -> None:
+        await self._database.write(lambda rows: rows.execute(ASK, kind=kind.value, later=later))
+
+
+def _rearm(rows: Rows) -> None:
+    """Set the alarm for what comes next. No other writer of this owner is at work."""
+    now = datetime.now(UTC)
+    due = find_next(looks.select(rows), now, first=not rows.value(ANY))
+    # One that is due was left to others, or cannot be promoted here.
+    after = None if due is None else stamp(max(due, now + timedelta(seconds=POLL * 30 if due <= now else 0)))
+    rows.execute(REARM, next=after)
+
+
+def silence() -> None:
+    """The engine and its pool log what passes by itself, with tracebacks. We say it in one sentence."""
+    for name in ("procrastinate", "psycopg.pool"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
