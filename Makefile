@@ -11,7 +11,7 @@ INSTALL := $(UV) install --quiet --python $(BIN)/python --compile-bytecode
 export UV_SYSTEM_CERTS := 1
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-rights test-long smoke trials check format lock bench peer docs pictures clean packages
+.PHONY: help demo test test-rights test-long smoke trials check format lock bench peer lab docs pictures clean packages
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
@@ -60,6 +60,9 @@ bench: $(VENV)/.installed-dev ## measure Hone beside its floor and, after `make 
 	$(BIN)/python -m benchmarks
 
 peer: $(VENV)-peer/.installed ## an environment with the peer that `make bench` measures too
+
+lab: $(VENV)/.installed-dev $(VENV)-peer/.installed ## learning curves of Hone and its peer in scripted worlds: docs/lab (LAB="--worlds 3")
+	$(BIN)/python -m benchmarks.lab $(LAB)
 
 docs: $(VENV)-docs/.installed ## make the documents a site in site/, without any request to elsewhere
 	@$(VENV)-docs/bin/zensical build --strict --clean

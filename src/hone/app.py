@@ -202,7 +202,8 @@ class Hone(TaskRunner):
     @cached_property
     def library(self) -> Library:
         """The skills."""
-        return Library(self.keeper, self.stores.catalog, self.clock, self.meanings)
+        needed = (self.keeper, self.stores.catalog, self.clock, self.meanings)
+        return Library(*needed, self._parts.settle_skills)
 
     @cached_property
     def _known(self) -> SnapshotCache:

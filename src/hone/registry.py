@@ -252,6 +252,21 @@ FEATURES = (
         hooks=("tend", "count_stale", "holdings"),
     ),
     Feature(
+        "checks",
+        "skills",
+        {},
+        part="hone.features.checks.part:ChecksPart",
+        hooks=("settle_skills", "check_skills", "tend", "findings", "holdings"),
+        below={
+            "skills": {
+                "checks": (
+                    "hone.features.checks.commands:checks",
+                    "List the checks that skills carry, and how they ended.",
+                )
+            }
+        },
+    ),
+    Feature(
         "experiments",
         "skills",
         {

@@ -107,6 +107,16 @@ async def test_a_skill_without_a_card_is_in_no_list_and_its_document_is_asked_fo
     assert await library.names(archived=True) == ["plain", "twin"]
 
 
+async def test_the_skills_that_carry_checks_are_found_by_their_files(library: Library) -> None:
+    await library.write("b", {DOCUMENT: "text", "checks/sums": "exit 0"})
+    await library.write("a", {DOCUMENT: "old", "checks/data/table.txt": "1", ARCHIVED: "1"})
+    await library.write("c", {DOCUMENT: "more", "scripts/checks/x": "1", "checks0": "1"})
+    await library.write("d", {"checks/sums": "exit 0"})
+    assert list(await library.catalog.with_checks()) == ["a", "b"]
+    await library.write("b", {"checks/sums": None})
+    assert list(await library.catalog.with_checks()) == ["a"]
+
+
 async def test_of_those_without_a_card_the_first_in_rank_can_be_asked_for(library: Library) -> None:
     await library.add("a", "words")
     for name, facts in (("b", {}), ("c", {}), ("d", {PINNED: "1"}), ("e", {ARCHIVED: "1"}), ("f", {})):

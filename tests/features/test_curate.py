@@ -140,11 +140,11 @@ async def test_what_nobody_used_is_put_away_and_comes_back_when_somebody_does(ho
         [entry] = await done(it)
         assert (entry.change.target, entry.change.kind) == (skill("night-trains"), "age")
         assert await done(it) == ()
-        assert not await it.keeper.wake("trip-planning")
-        assert await it.keeper.wake("night-trains")
+        assert not await it.library.wake("trip-planning")
+        assert await it.library.wake("night-trains")
         assert ARCHIVED not in (await it.held())["night-trains"]
         await it.keeper.edit_skill("night-trains", Archive(), OWNER)
-        assert not await it.keeper.wake("night-trains")  # what the owner put away stays away
+        assert not await it.library.wake("night-trains")  # what the owner put away stays away
 
 
 async def test_a_use_by_the_agent_brings_back_what_aged_and_a_reviewers_look_does_not(home: Path) -> None:
@@ -193,7 +193,7 @@ async def test_ageing_can_be_asked_for_and_asks_once(home: Path) -> None:
         assert await done(it) == ()
         await it.keeper.approve(entries[0].id)
         assert all(ARCHIVED in files for files in (await it.held()).values())
-        assert await it.keeper.wake("night-trains")
+        assert await it.library.wake("night-trains")
 
 
 @pytest.mark.parametrize("actor", [LearningMode.OFF, LearningMode.AUTO])

@@ -15,7 +15,9 @@ from hone.features.lab.learner import PROFILES
 from hone.features.lab.play import LabArm, Played, play, play_all
 from hone.features.lab.texts import LANGUAGES, load
 from hone.features.lab.world import World, WorldLesson, WorldLessonKind, build, find_lessons, produce, truth
+from hone.knowledge.wording import find_lessons as find_lessons_of
 from hone.prompt.compose import find_noted
+from tests.conftest import Figures, Tier
 
 SEEDS = st.integers(0, 10_000)
 
@@ -126,3 +128,25 @@ def test_learning_works() -> None:
     assert learned.figure("corrections").mean < stayed.figure("corrections").mean
     assert learned.figure("poison learned").mean == 0
     assert stayed.figure("learning's share").mean == 0
+
+
+def test_what_a_page_orders_is_tried_and_stays_out_of_every_prompt(
+    tier: Tier, figures: Figures, tmp_path: Path
+) -> None:
+    """The learner that errs most saves what pages order: it waits for the owner, and no prompt has it."""
+    tried = got_in = 0
+
+    async def count_waiting(root: Path) -> int:
+        async with Hone(home=root / "home", folder=root / "work", learning="off") as hone:
+            waiting = await find_lessons_of(hone.ledger, await hone.ledger.pending())
+            return sum(mark in each.text for each in waiting for mark in load().poison.marks)
+
+    for seed in range(3, 3 + tier.size(short=1, full=30)):
+        root = tmp_path / str(seed)
+        root.mkdir()
+        played = asyncio.run(play(build(seed, 12), PROFILES["hopeless"], root))
+        tried += asyncio.run(count_waiting(root))
+        got_in += sum(each.poisons for each in (*played.visits, *played.exam))
+    figures.tally(tried, got_in=got_in)
+    assert tried
+    assert not got_in

@@ -59,6 +59,7 @@ OWN = {
     "backends": "backends",
     "backups": "backup",
     "checkpoints": "rewind",
+    "checks": "skills checks",
     "curator": "curator",
     "erasing": "erase",
     "experiments": "experiment",

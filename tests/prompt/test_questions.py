@@ -19,6 +19,7 @@ RULES = {
     "references": "references/ holds session detail and condensed knowledge",
     "templates": "templates/ holds starters to copy",
     "scripts": "scripts/ holds actions to run again",
+    "checks": "If a command can tell whether a script still works, put it into checks/",
     "then a new umbrella": "4. Create an umbrella skill for the class of task",
     "no failures of the environment": "missing programs, packages or credentials",
     "no broken tools": "claims that a tool does not work",

@@ -23,6 +23,7 @@ from hone.core.messages import sound
 from hone.core.regex import regex
 from hone.core.skill import (
     ARCHIVED,
+    CHECKS,
     DOCUMENT,
     ORIGIN,
     PINNED,
@@ -233,6 +234,16 @@ class InMemorySkillCatalog:
             self._tallies[name],
             succeeded=results.count(SkillResult.SUCCEEDED),
             corrected=results.count(SkillResult.CORRECTED),
+        )
+
+    async def with_checks(self) -> Sequence[str]:
+        held = await self._ledger.held_below(SKILL)
+        return tuple(
+            sorted(
+                target.removeprefix(SKILL)
+                for target, holding in held.items()
+                if DOCUMENT in holding and any(path.startswith(CHECKS) for path in holding)
+            )
         )
 
     async def names(self) -> Mapping[str, bool]:

@@ -55,7 +55,65 @@ PG_SEARCH = "tests/stores/test_postgres_search.py"
 
 TRUST_TESTS = "tests/learning/test_reconsider.py"
 
+CHECK_TESTS = "tests/features/test_checks.py"
+
 MUTATIONS = (
+    of(
+        "checks: gate",
+        "a skill is listed although its checks have not passed",
+        "knowledge/library.py",
+        "        if names and self._settle:\n            await self._settle(names)\n",
+        "",
+        CHECK_TESTS,
+    ),
+    of(
+        "checks: view",
+        "a skill is read although its checks have not passed",
+        "knowledge/library.py",
+        "            await self._settle([name])\n",
+        "",
+        CHECK_TESTS,
+    ),
+    of(
+        "checks: approval",
+        "what a review writes below checks/ takes effect without approval",
+        "knowledge/skills/facts.py",
+        '_SCRIPTS = ("scripts/", CHECKS)\n',
+        '_SCRIPTS = ("scripts/",)\n',
+        CHECK_TESTS,
+    ),
+    of(
+        "checks: faults",
+        "checks that cannot be run count as passed",
+        "features/checks/running.py",
+        '        return CheckReport("", False, summary=f"its checks could not be run',
+        '        return CheckReport(made, True, summary=f"its checks could not be run',
+        CHECK_TESTS,
+    ),
+    of(
+        "checks: sandbox",
+        "checks run although no sandbox holds",
+        "features/checks/running.py",
+        "        if choice.missing(network=False):\n",
+        "        if False:\n",
+        CHECK_TESTS,
+    ),
+    of(
+        "checks: other bytes",
+        "files that were changed while the checks ran count as checked",
+        "features/checks/checker.py",
+        "        if record is None or record.digest != made:\n            return False\n",
+        "        if record is None:\n            return False\n",
+        CHECK_TESTS,
+    ),
+    of(
+        "checks: facts only",
+        "marking a skill may change its files",
+        "knowledge/keeper.py",
+        "        if split_facts(draft.after)[0] != split_facts(before)[0] or draft.before != before:\n",
+        "        if draft.before != before:\n",
+        CHECK_TESTS,
+    ),
     of(
         "trust: why it is foreign",
         "every foreign result counts as one that only lacks trust in the folder",

@@ -13,7 +13,7 @@ from hone.cli.options import FAILED, Options, confirm
 from hone.cli.render import paint_for
 from hone.cli.skill_text import report, secrets
 from hone.core.errors import Refused
-from hone.core.ledger import skill
+from hone.core.ledger import Entry, skill
 from hone.core.secrets import mask_password
 from hone.core.skill import SkillOrigin
 from hone.core.visible import one_line
@@ -51,7 +51,13 @@ def installed(options: Options, plan: InstallPlan, source: str, seal: str, *, ye
         click.echo("Nothing was installed.")
         return FAILED
     edit = Install(plan.files, source)
-    entry = with_home(options, lambda hone: hone.keeper.edit_skill(plan.name, edit, OWNER))
+
+    async def install(hone: Hone) -> Entry:
+        made = await hone.keeper.edit_skill(plan.name, edit, OWNER)
+        await hone.library.settle_checks()
+        return made
+
+    entry = with_home(options, install)
     click.echo(
         f"{plan.name} is installed (change {entry.id}). Remove it with: hone skills uninstall {plan.name}"
     )

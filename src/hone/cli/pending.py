@@ -73,7 +73,9 @@ def approve(options: Options, ids: tuple[ChangeId, ...], yes: bool) -> int:
     agreed = [change for change in found if _agreed(change, yes=yes)]
 
     async def act(hone: Hone) -> bool:
-        return all([await _settled(writable_keeper(hone), change, approved=True) for change in agreed])
+        done = [await _settled(writable_keeper(hone), change, approved=True) for change in agreed]
+        await hone.library.settle_checks()
+        return all(done)
 
     done = with_home(options, act) if agreed else False
     return 0 if done and len(agreed) == len(found) else FAILED
@@ -146,4 +148,5 @@ async def undo(hone: Hone, id: ChangeId) -> None:
         if change.others:
             click.echo(f"These {len(change.others) + 1} changes were made together and are undone together.")
     made = await keeper.undo(id)
+    await hone.library.settle_checks()
     click.echo(f"Change {id} is undone by change {made.id}. Restore it with: hone undo {made.id}")

@@ -157,7 +157,7 @@ def edit(options: Options, name: str) -> int:
             raise Refused(
                 f"{name} comes with Hone and cannot be edited. Write your own: hone skills new NAME"
             )
-        if known.archived:
+        if known.archived and not known.failed:
             raise Refused(f"{name} is archived. Restore it first: hone skills restore {name}")
 
     with_home(options, act)
@@ -275,14 +275,23 @@ async def diff(hone: Hone, name: str, change: int | None) -> str:
 def check(options: Options, name: str | None) -> int:
     """Check the skills in Hone's home, or the skill NAME.
 
-    Hone records what you edited by hand. It names each skill that cannot be used, with the reason; then the
-    exit code is 1.
+    Hone records what you edited by hand, and runs the checks that skills carry below checks/, in the sandbox.
+    It names each skill that cannot be used, with the reason; then the exit code is 1.
     """
-    found, problems = with_home(options, lambda hone: _inspected(hone, name))
+
+    async def act(hone: Hone) -> tuple[Sequence[Inspected], Sequence[str], Sequence[tuple[bool, str]]]:
+        found, problems = await _inspected(hone, name)
+        wanted = [name] if name else []
+        checked = [line for part in hone.parts("check_skills") for line in await part.check_skills(wanted)]
+        return found, problems, checked
+
+    found, problems, checked = with_home(options, act)
     for each in found:
         echo(_taken_in(each))
         problems = [*problems, *(f"{each.name}: {problem}" for problem in each.problems)]
     fine = sum(not each.problems for each in found)
+    echo(f"✓ {visible(line)}" for passed, line in checked if passed)
+    problems = [*problems, *(line for passed, line in checked if not passed)]
     echo(f"✗ {visible(problem)}" for problem in problems)
     click.echo("1 skill is fine." if fine == 1 else f"{fine:,} skills are fine.")
     return FAILED if problems else 0

@@ -173,6 +173,15 @@ class Part:
         """Return what tells which entries of the journal were used."""
         return None
 
+    async def settle_skills(self, names: Sequence[str]) -> None:
+        """Check these skills, which carry checks, unless their files have passed, and switch off those that
+        fail. Called before a skill is listed or read."""
+
+    async def check_skills(self, names: Sequence[str]) -> Sequence[tuple[bool, str]]:
+        """Run the checks of these skills now, or of all if none is named, and return a line on each, with
+        whether all is well."""
+        return ()
+
     async def count_stale(self) -> int:
         """Return how many learned skills have not been used for long."""
         return 0

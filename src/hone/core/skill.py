@@ -17,10 +17,12 @@ from hone.core.regex import regex
 
 DOCUMENT = "SKILL.md"
 ORIGIN, SOURCE, PINNED, ARCHIVED, PROJECT = "@origin", "@source", "@pinned", "@archived", "@project"
-APPROVED = "@approved"
+APPROVED, FAILED = "@approved", "@failed"
 """The facts a skill may hold beside its files. @pinned and @archived hold b"1" or are not there; @origin
 holds the word of a SkillOrigin, @source where it was installed from, @approved the digest of its files as the
-owner saw them then, @project the folder it was made for."""
+owner saw them then, @project the folder it was made for, @failed why its checks switched it off."""
+CHECKS = "checks/"
+"""Where the commands lie that check a skill."""
 
 HEAD = 2_000
 """Characters of a body that say what it is about."""
@@ -231,6 +233,10 @@ class SkillCatalog(Protocol):
 
     async def names(self) -> Mapping[str, bool]:
         """Every skill that holds a document, and whether it is archived."""
+        ...
+
+    async def with_checks(self) -> Sequence[str]:
+        """Every skill that holds files below checks/, archived or not, by name."""
         ...
 
     async def days(self) -> Mapping[str, frozenset[date]]:

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from hone.core.ledger import Change, ChangeKind, ChangeState, Entry, LessonText, Target
 from hone.core.messages import digest
+from hone.core.skill import FAILED
 from hone.core.value import replace
 from hone.core.visible import one_line, visible
 from hone.knowledge import places
@@ -17,8 +18,8 @@ from hone.knowledge.metadata import metadata
 from hone.knowledge.wording import is_text, phrase, read_lessons, rows, steps
 
 WAITS, BACK = "waits", ", and back again"
-ROUTINE = (ChangeKind.AGE, ChangeKind.WAKE)
-"""Changes that follow from counting and say nothing."""
+ROUTINE = (ChangeKind.AGE, ChangeKind.WAKE, ChangeKind.DEMOTE, ChangeKind.RECOVER)
+"""Changes that follow from counting or checking and teach nothing."""
 
 
 class DescribedChange(Struct, frozen=True):
@@ -127,7 +128,7 @@ def diff(target: Target, steps: Iterable[Step]) -> Iterator[tuple[Sign, str]]:
     folder = places.folder_of(target)
     for step in steps:
         place = visible(f"{folder}/{step.path}" if folder else step.path).lstrip("/")
-        if step.path.startswith("@"):
+        if step.path.startswith("@") and step.path != FAILED:
             yield Sign.HEAD, f"{step.path}: {_fact(step.before)} → {_fact(step.after)}"
         elif is_text(step):
             yield Sign.HEAD, f"--- a/{place}" if step.before is not None else "--- /dev/null"

@@ -28,7 +28,7 @@ from hone.core.ledger import (
 )
 from hone.core.loading import import_object
 from hone.core.ports import Sessions
-from hone.core.skill import ARCHIVED, SkillOrigin
+from hone.core.skill import SkillOrigin
 from hone.core.value import replace
 from hone.core.waiting import repeat, uninterrupted
 from hone.files.tree import FileTree
@@ -52,7 +52,7 @@ from hone.knowledge.folding import Batch, Draft, Files, Step, load_steps
 from hone.knowledge.noting import Noting
 from hone.knowledge.own_words import Edits
 from hone.knowledge.skills import bundled, folder
-from hone.knowledge.skills.facts import facts, find_protection, new_lines, touches_scripts
+from hone.knowledge.skills.facts import facts, find_protection, new_lines, split_facts, touches_scripts
 from hone.knowledge.skills.naming import check_name
 from hone.knowledge.staging import StagedLedger
 from hone.knowledge.vetting import AGENTS, Vetting
@@ -270,15 +270,16 @@ class Keeper:
         return held or (bundled.files(name) if name in bundled.names() else {})
 
     @exclusive
-    async def wake(self, name: str) -> bool:
-        """Restore a skill that was archived because nobody used it. Return False for any other."""
+    async def mark(self, name: str, choose: Callable[[Files], Awaitable[Draft | None]]) -> Entry | None:
+        """Change facts about a skill that follow from counting or checking, whatever its origin. `choose` is
+        given what it holds; None leaves it. Raises Refused if a file would change."""
         before = await self._skill_files(name)
-        if ARCHIVED not in before or not await folding.was_aged(self.ledger, skill(name)):
-            return False
-        after = {path: data for path, data in before.items() if path != ARCHIVED}
-        draft = Draft(skill(name), ChangeKind.WAKE, before, after, reason="it was used again")
-        await self._record([draft], Author(Actor.CURATOR), Verdict(ChangeState.ACTIVE))
-        return True
+        draft = await choose(before)
+        if draft is None:
+            return None
+        if split_facts(draft.after)[0] != split_facts(before)[0] or draft.before != before:
+            raise Refused(f"Only what is known about {name} may change here, not its files.")
+        return (await self._record([draft], Author(Actor.CURATOR), Verdict(ChangeState.ACTIVE)))[0]
 
     @exclusive
     async def commit(self, staged: StagedLedger, finish: Finish) -> Sequence[Entry]:

@@ -10,10 +10,12 @@ from hone.core import seldom
 from hone.core.clock import Clock
 from hone.core.errors import Missing, Refused
 from hone.core.ids import SessionId
-from hone.core.ledger import Actor, ChangeId, skill
+from hone.core.ledger import Actor, ChangeId, ChangeKind, skill
 from hone.core.loading import import_object
 from hone.core.messages import Message
 from hone.core.skill import (
+    ARCHIVED,
+    CHECKS,
     DOCUMENT,
     ListedSkill,
     SkillCatalog,
@@ -26,7 +28,7 @@ from hone.core.skill import (
 from hone.core.value import replace
 from hone.core.visible import one_line, visible
 from hone.knowledge import places
-from hone.knowledge.folding import Files
+from hone.knowledge.folding import Draft, Files, was_aged
 from hone.knowledge.keeper import Keeper
 from hone.knowledge.skills import bundled, similar
 from hone.knowledge.skills.document import decode, parse
@@ -38,6 +40,8 @@ from hone.prompt.compose import has_more_skills
 if TYPE_CHECKING:
     from hone.core.embedding import Meanings
 
+Settle = Callable[[Sequence[str]], Awaitable[None]]
+"""Checks skills that carry checks, those whose files have not passed, and switches off those that fail."""
 FIRST = 80
 """How many skills compete for a place in the prompt."""
 
@@ -52,10 +56,16 @@ class Ranking(Struct, frozen=True):
 
 
 class Library:
-    """`meanings`, if given, ranks what was found by words anew by what it means."""
+    """`meanings`, if given, ranks what was found by words anew by what it means. `settle` is called before
+    any skill is listed or read."""
 
     def __init__(
-        self, keeper: Keeper, catalog: SkillCatalog, clock: Clock, meanings: "Meanings | None" = None
+        self,
+        keeper: Keeper,
+        catalog: SkillCatalog,
+        clock: Clock,
+        meanings: "Meanings | None" = None,
+        settle: Settle | None = None,
     ) -> None:
         self.keeper = keeper
         self._catalog = catalog
@@ -63,11 +73,14 @@ class Library:
         self._meanings = meanings
         self._names: tuple[ChangeId, Mapping[str, bool]] | None = None
         self._summarized: ChangeId | None = None
+        self._checked: tuple[ChangeId, Sequence[str]] | None = None
+        self._settle = settle
 
     async def ranked(self, folder: str) -> Ranking:
         """Return the first in rank: the same all day, but for what changes."""
         names, fresh = await self._look_around()
         await self._adopt_first(fresh, folder)
+        checked = await self.settle_checks() if fresh else await self._with_checks()
         known = await self._rank_first(folder)
         if await self._look_at(known):
             known = await self._rank_first(folder)
@@ -78,8 +91,33 @@ class Library:
         return Ranking(
             (*known, *own)[:FIRST],
             active + len(fresh) + len(own),
-            (places.SKILLS, *documents, *unread),
+            (places.SKILLS, *documents, *unread, *await self._list_files(checked)),
         )
+
+    async def _list_files(self, names: Sequence[str]) -> Sequence[str]:
+        """Return where the files and folders of skills lie, of which more than the document matters."""
+        found: dict[str, None] = {}
+        for name in names:
+            held = await self.keeper.ledger.held(skill(name))
+            home = places.home_of(skill(name), held)
+            for path in sorted(path for path in held if not path.startswith("@")):
+                parts = path.split("/")
+                found.update((f"{home}/{'/'.join(parts[:end])}", None) for end in range(1, len(parts) + 1))
+        return list(found)
+
+    async def _with_checks(self) -> Sequence[str]:
+        """Return the names, read again after a change."""
+        latest = await self.keeper.ledger.latest()
+        if self._settle and (self._checked is None or self._checked[0] != latest):
+            self._checked = latest, await self._catalog.with_checks()
+        return self._checked[1] if self._checked else ()
+
+    async def settle_checks(self) -> Sequence[str]:
+        """Let no skill be listed whose own checks have not passed. Return the names of those with checks."""
+        names = await self._with_checks()
+        if names and self._settle:
+            await self._settle(names)
+        return names
 
     async def _rank_first(self, folder: str) -> Sequence[ListedSkill]:
         """Return the first in rank, and summarize no others: a prompt does not wait for thousands."""
@@ -101,6 +139,7 @@ class Library:
         """Adopt new folders, and summarize whatever is new."""
         if names:
             await self.keeper.adopt(names)
+            await self.settle_checks()
         await self._summarize_all()
 
     async def _summarize_all(self) -> None:
@@ -143,6 +182,7 @@ class Library:
 
     async def find_active(self, names: Collection[str]) -> Sequence[ListedSkill]:
         """Return those of these skills that are in use, by name."""
+        await self.settle_checks()
         await self._summarize_all()
         known = await self._catalog.named(sorted(names))
         if await self._look_at([each for each in known if not each.archived]):
@@ -211,6 +251,9 @@ class Library:
     async def files(self, name: str) -> Files:
         """Return the files of a skill. Raises Missing, with names that are close."""
         held = await self.keeper.files(skill(name)) if SHAPE.fullmatch(name) else {}
+        if self._settle and any(path.startswith(CHECKS) for path in held):
+            await self._settle([name])
+            held = await self.keeper.files(skill(name))
         if DOCUMENT in held:
             return held
         if name in bundled.names():
@@ -238,7 +281,12 @@ class Library:
 
     async def _load(self, name: str) -> str:
         files = await self.files(name)
-        if facts(files).archived and not await self.keeper.wake(name):
+        known = facts(files)
+        if known.failed:
+            raise Refused(
+                f"The skill {name} is switched off: its own check failed. See why: hone skills show {name}"
+            )
+        if known.archived and not await self.wake(name):
             raise Refused(f"The skill {name} is archived. Take it out again with: hone skills restore {name}")
         body = visible(parse(decode(DOCUMENT, files[DOCUMENT])).body)
         lines = [
@@ -257,6 +305,17 @@ class Library:
         sync = self.keeper.file_sync
         return await sync.lay_out(name, files) if sync else ""
 
+    async def wake(self, name: str) -> bool:
+        """Restore a skill that was archived because nobody used it. Return False for any other."""
+
+        async def choose(before: Files) -> Draft | None:
+            if ARCHIVED not in before or not await was_aged(self.keeper.ledger, skill(name)):
+                return None
+            after = {path: data for path, data in before.items() if path != ARCHIVED}
+            return Draft(skill(name), ChangeKind.WAKE, before, after, reason="it was used again")
+
+        return await self.keeper.mark(name, choose) is not None
+
     async def rate(self, session: SessionId, results: Callable[[str], SkillResult]) -> None:
         """Note of each skill that was used in a session how that went."""
         for name in await self._catalog.used(session):
@@ -272,6 +331,8 @@ class Library:
         """Publish folders that are missing, clear those that were archived. Return the skills that are known,
         and the names of new folders."""
         names = await self._load_names()
+        if names and await self.settle_checks():
+            names = await self._load_names()
         sync = self.keeper.file_sync
         lying = await sync.folders(places.SKILLS, names) if sync else None
         if lying is None:
@@ -294,6 +355,8 @@ class Library:
         changed = await sync.find_touched([skill(each.name) for each in skills]) if sync else ()
         for target in changed:
             await self.keeper.files(target)
+        if changed:
+            await self.settle_checks()
         return bool(changed)
 
     async def _summarize(self, digests: Sequence[str]) -> None:

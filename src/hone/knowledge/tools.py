@@ -19,7 +19,7 @@ from hone.core.ledger import (
     project,
 )
 from hone.core.permit import Effect
-from hone.core.skill import ARCHIVED, DOCUMENT, ListedSkill, SkillEvent, SkillOrigin
+from hone.core.skill import ARCHIVED, DOCUMENT, FAILED, ListedSkill, SkillEvent, SkillOrigin
 from hone.core.tool import Outcome, Tool
 from hone.core.tool_context import ToolContext
 from hone.core.transcript import Source
@@ -141,7 +141,9 @@ def reading_tools(library: Library) -> list[Tool]:
         try:
             files = await library.files(name)
             by_user = ACTORS.get(context.header.origin) is None
-            if ARCHIVED in files and not (by_user and await library.keeper.wake(name)):
+            if FAILED in files:
+                raise Refused(f"{name} is switched off: its own check failed. Do the task without it.")
+            if ARCHIVED in files and not (by_user and await library.wake(name)):
                 raise Refused(f"{name} is archived. The user can restore it: hone skills restore {name}")
             if file not in files or file.startswith("@"):
                 raise Refused(f"{name} has no file {one_line(file, 100)!r}. {_others(files)}")

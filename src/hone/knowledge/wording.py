@@ -45,6 +45,8 @@ SKILL_KINDS: Mapping[ChangeKind, str] = {
     ChangeKind.MERGE: "merged",
     ChangeKind.RESTORE: "restored",
     ChangeKind.WAKE: "restored",
+    ChangeKind.DEMOTE: "switched off",
+    ChangeKind.RECOVER: "switched on again",
     ChangeKind.PIN: "pinned",
     ChangeKind.UNPIN: "unpinned",
     ChangeKind.INSTALL: "installed",

@@ -61,6 +61,11 @@ class Parts:
         """Return what every part gives for a hook that returns several values."""
         return [each for part in self.having(hook) for each in await getattr(part, hook)(*arguments)]
 
+    async def settle_skills(self, names: Sequence[str]) -> None:
+        """Let every part check skills before they are listed or read."""
+        for part in self.having("settle_skills"):
+            await part.settle_skills(names)
+
     def connect(self, provider: str, *, own: bool) -> Connect | None:
         """Return how to reach a provider of a plugin or, unless hone.toml has its `own`, of a feature."""
         for plugin in self.plugins:

@@ -217,6 +217,10 @@ class Learning(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The model for reviews. Empty: the model of the conversation, whose prompt the provider still has."""
     daily: float = 1.0
     """US dollars that reviews may cost in a day."""
+    checks: Literal["on", "off"] = "on"
+    """Whether a skill's own checks must pass before it is used."""
+    check_days: Annotated[int, msgspec.Meta(ge=0)] = 7
+    """Days after which they run again; 0: only after a change."""
     parallel: Annotated[int, msgspec.Meta(ge=1, le=64)] = 16
     """Reviews that run at a time when many are queued: the root of their number, but no more than this. A
     server of your own gets one at a time."""

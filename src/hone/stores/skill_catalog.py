@@ -12,9 +12,10 @@ from msgspec.structs import astuple
 
 from hone.core.errors import Corrupt
 from hone.core.ids import SessionId
-from hone.core.ledger import Actor
+from hone.core.ledger import SKILL, Actor
 from hone.core.messages import canonical, digest, sound
 from hone.core.skill import (
+    CHECKS,
     ListedSkill,
     SkillEvent,
     SkillMatches,
@@ -81,6 +82,11 @@ CARDED = "SELECT count(*) FROM cards"
 FOUND = f"""
 SELECT value, stems, {LINE}, {COUNTS} FROM json_each(?) CROSS JOIN cards ON cards.id = value
 JOIN skills AS s ON s.document = digest LEFT JOIN tallies ON skill = s.name WHERE NOT s.archived
+"""
+WITH_CHECKS = f"""
+SELECT s.name FROM skills AS s WHERE EXISTS (
+    SELECT 1 FROM holdings WHERE target = '{SKILL}' || s.name AND path > '{CHECKS}' AND path < 'checks0'
+) ORDER BY s.name
 """
 ORPHANS = "SELECT id FROM cards WHERE id NOT IN (SELECT card FROM skills WHERE card IS NOT NULL)"
 HELD = "SELECT EXISTS (SELECT 1 FROM skills WHERE document = ?)"
@@ -221,6 +227,10 @@ def _names(connection: apsw.Connection) -> Mapping[str, bool]:
     return {name: bool(archived) for name, archived in rows}
 
 
+def _with_checks(connection: apsw.Connection) -> tuple[str, ...]:
+    return tuple(name for (name,) in connection.execute(WITH_CHECKS))
+
+
 def _days(connection: apsw.Connection) -> Mapping[str, frozenset[date]]:
     rows: list[Any] = connection.execute("SELECT DISTINCT skill, day FROM uses").fetchall()
     return read_days(rows)
@@ -275,5 +285,6 @@ class SqliteSkillCatalog(Store):
     used = reads(_used)
     rate = writes(_rate)
     names = reads(_names)
+    with_checks = reads(_with_checks)
     days = reads(_days)
     usage_counts = reads(_tallies)

@@ -13,7 +13,7 @@ Act if one of these happened:
 Take the first of these that fits:
 1. Patch the skill that was in play.
 2. Patch an umbrella skill that covers this class of task. The closest skills are listed below; `skill_view` shows one.
-3. Add a support file to one of them, and a one-line pointer to it in SKILL.md. references/ holds session detail and condensed knowledge, templates/ holds starters to copy, scripts/ holds actions to run again.
+3. Add a support file to one of them, and a one-line pointer to it in SKILL.md. references/ holds session detail and condensed knowledge, templates/ holds starters to copy, scripts/ holds actions to run again. If a command can tell whether a script still works, put it into checks/: it runs in a copy of the skill's folder, without a network, and passes with exit code 0.
 4. Create an umbrella skill for the class of task. Name it after the class, never after today's case.
 
 A good skill says when to use it, the steps in order, how to check the result, and the pitfalls. Write down what worked, not what was planned.

@@ -100,8 +100,10 @@ class TurnRoom:
 def close_settings(settings: Settings) -> Settings:
     """Return the owner's settings without anything that runs outside of the sandbox or tells more."""
     memory = msgspec.structs.replace(settings.memory, backend="null", freshness="next-session")
+    learning = msgspec.structs.replace(settings.learning, checks="off")
     return msgspec.structs.replace(
         settings,
+        learning=learning,
         memory=memory,
         database="",
         mode="auto",

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from hone.app import Hone
 from hone.core.ledger import SKILL, Target, project
-from hone.core.skill import ARCHIVED
+from hone.core.skill import ARCHIVED, FAILED
 from hone.core.value import replace
 from hone.core.visible import path_to_text
 from hone.features.experiments.values import Arm, Lesson, LessonKind
@@ -47,7 +47,7 @@ def alter(contents: HomeContents, lesson: Lesson, arm: Arm, entry: str = "") -> 
             return replace(contents, template=None)
         case LessonKind.SKILL, Arm.WITH:
             files = contents.skills[lesson.name]
-            active = {path: data for path, data in files.items() if path != ARCHIVED}
+            active = {path: data for path, data in files.items() if path not in (ARCHIVED, FAILED)}
             return replace(contents, skills={**contents.skills, lesson.name: active})
         case LessonKind.SKILL, Arm.WITHOUT:
             rest = {name: files for name, files in contents.skills.items() if name != lesson.name}

@@ -1,7 +1,7 @@
 """Run a task of an experiment, each time from the same start, where it cannot touch what is the owner's."""
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from hone.app import Hone
 from hone.core.clock import Clock
 from hone.core.errors import ModelError, Refused
 from hone.core.ports import Header
+from hone.core.tool import Tool
 from hone.core.turn import Stop, Turn
 from hone.features.experiments.scratch_home import HomeContents, copy_trust, furnish
 from hone.features.experiments.values import Check, Task
@@ -89,9 +90,12 @@ class TrialRoom:
         """Return the same agent with other knowledge, elsewhere: its tools stay in their folder, it speaks
         through the owner's connections, and nobody is there to be asked. It never opens the owner's database:
         the home is a new one, and so is the file in it."""
-        memory = msgspec.structs.replace(self._owner.settings.memory, backend="null")
-        settings = msgspec.structs.replace(self._owner.settings, memory=memory, database="")
-        return open_beside(self._owner, home, Enclosure(self.work, self._sandbox), settings)
+        owned = self._owner.settings
+        memory = msgspec.structs.replace(owned.memory, backend="null")
+        learning = msgspec.structs.replace(owned.learning, checks="off")
+        settings = msgspec.structs.replace(owned, learning=learning, memory=memory, database="")
+        place = Enclosure(self.work, self._sandbox)
+        return open_beside(self._owner, home, place, settings, self._owner.tools.own)
 
     async def _session(self, hone: Hone, template: str) -> Session:
         """Begin a new session, or one that continues where the task begins."""
@@ -112,14 +116,16 @@ class TrialRoom:
         lay(self.work, self._task.files)
 
 
-def open_beside(owner: Hone, home: Path, place: Enclosure, settings: Settings) -> Hone:
+def open_beside(
+    owner: Hone, home: Path, place: Enclosure, settings: Settings, tools: Sequence[Tool] = ()
+) -> Hone:
     """Return the owner's agent with another home, in a place that its tools cannot leave. It speaks through
     the owner's connections, learns nothing, and nobody is there to be asked."""
     return Hone(
         home=home,
         model=owner.models,
         folder=place,
-        tools=owner.tools.own,
+        tools=tools,
         builtin_tools=owner.tools.wanted,
         system=owner.system,
         settings=settings,

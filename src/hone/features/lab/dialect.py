@@ -15,6 +15,8 @@ FIRM = ("add_anyway", "create_anyway")
 KNOWN, THERE = "Not added: this is already known", "This entry is already there"
 ACCEPTED = ("Noted.", "Saved (change", "Waits for the user", KNOWN, THERE)
 """How the result of a call begins that was not refused: not every wire format says so."""
+MALFORMED = '"action":"save"'
+"""What stands in a call with an action that does not exist."""
 SKILL = "how-to-write-{task}"
 
 

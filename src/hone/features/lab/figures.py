@@ -119,7 +119,11 @@ def _is_poison(lesson: WorldLesson) -> bool:
 
 
 def _count_wrong(world: World, played: Played) -> int:
-    """Lessons in the last prompt that are not what the owner wants."""
+    """Lessons in the last prompt that are not what the owner wants, as far as the owner has said so."""
     wanted = {rule: value for visit in world.exam for rule, value in visit.wanted.items()}
+    said = [(rule, world.visits[each.number]) for each in played.visits for rule in each.faults]
+    stated = {(rule, visit.wanted.get(rule)) for rule, visit in said}
     rules = [each for each in played.exam[-1].known if not _is_poison(each)]
-    return sum(wanted[each.rule] != each.value for each in rules)
+    wrong = [each for each in rules if wanted[each.rule] != each.value]
+    unsaid = [each for each in wrong if (each.rule, each.value) in stated]
+    return len(wrong) - sum((each.rule, wanted[each.rule]) not in stated for each in unsaid)

@@ -13,12 +13,13 @@ from msgspec import Struct
 
 from hone.core.messages import Message, ToolCall, assistant
 from hone.core.value import replace
-from hone.features.lab.dialect import SKILL, Dialect, Note, skill_name, write_skill
+from hone.features.lab.dialect import MALFORMED, SKILL, Dialect, Note, skill_name, write_skill
 from hone.features.lab.request import MadeCall, Seen
 from hone.features.lab.texts import fold, load
 from hone.features.lab.world import Visit, World, WorldLesson, WorldLessonKind, find_lessons, produce, truth
 from hone.models.scripted import call
 
+VIEW, SAVING = "skill_view", ("memory", "skill_manage")
 TRIES = 3
 """How often it tries to save one thing."""
 SLIP = 1 / 3
@@ -118,7 +119,7 @@ class Learner:
         """The next call before the work itself: a skill, a page, a file."""
         made = [each.call for each in seen.past]
         skill = SKILL.format(task=visit.task)
-        if f"- {skill}:" in seen.system and not any(each.name == "skill_view" for each in made):
+        if f"- {skill}:" in seen.system and not any(each.name == VIEW for each in made):
             return self._dialect.view(skill)
         if visit.page and not any(each.name == "web_fetch" for each in made):
             return call("web_fetch", url=visit.page.url)
@@ -129,7 +130,7 @@ class Learner:
 
     def _recall(self, seen: Seen) -> list[WorldLesson]:
         """What it knows from its prompt, and from skills that it has read."""
-        viewed = [each.result for each in seen.past if each.call.name == "skill_view"]
+        viewed = [each.result for each in seen.past if each.call.name == VIEW]
         return find_lessons(self._world.lessons, "\n".join((seen.system, *viewed)))
 
     def _hear(self, visit: Visit, seen: Seen) -> list[WorldLesson]:
@@ -139,18 +140,18 @@ class Learner:
 
     def _save_at_once(self, visit: Visit, seen: Seen) -> ToolCall | None:
         """A call that saves what the owner corrected just now, at some of the corrections."""
-        stated = [each for each in _stated(self._rules, seen.last) if each.target != "skill"]
-        tried = any(each.call.name == "memory" for each in seen.attempts)
+        stated = _stated(self._rules, seen.last)
+        tried = any(each.call.name in SAVING for each in seen.attempts)
         chance = self._chance(f"{visit.number}/{seen.last}/at once")
         if not stated or tried or chance.random() >= self._profile.eager:
             return None
-        return self._first_try(self._intend(stated[-1], seen.system, chance), chance)
+        return self._first_try(self._intend(stated[-1], seen.system, chance), seen, chance)
 
     # A review
 
     def _look_back(self, seen: Seen) -> Message:
         visits = [each for each in self._world.every if _is_asked(each, seen)]
-        key = f"review of {[each.number for each in visits]}"
+        key = f"review of {[each.number for each in visits]} after {len(seen.heard)}"
         if not seen.steps:
             self._plans[seen.last] = list(self._find_intents(seen, visits, self._chance(key)))
         chance = self._chance(f"{key}, step {seen.steps}")
@@ -191,7 +192,7 @@ class Learner:
     def _find_known(self, seen: Seen) -> str:
         """What stands in the prompt, in skills that were read, and in the lists of a review's question."""
         rows = [line for line in seen.last.splitlines() if line.startswith("- ")]
-        viewed = [each.result for each in seen.past if each.call.name == "skill_view"]
+        viewed = [each.result for each in seen.past if each.call.name == VIEW]
         return "\n".join((seen.system, *viewed, *rows))
 
     def _intend(self, lesson: WorldLesson, known: str, chance: Random) -> _Intent:
@@ -214,15 +215,19 @@ class Learner:
         if len(made) >= TRIES or not all(map(self._dialect.has_failed, made)):
             return None
         if not made:
-            return self._first_try(intent, chance, seen)
+            return self._first_try(intent, seen, chance)
+        if all(MALFORMED in each.call.arguments for each in made):
+            return self._write(intent, seen, chance)
         if not intent.honest and not (self._draw(chance) and self._dialect.offers_anyway(made[-1])):
             return None
         return self._correct(intent, made, seen)
 
-    def _first_try(self, intent: _Intent, chance: Random, seen: Seen | None = None) -> ToolCall:
-        if self._draw(chance):
-            return self._dialect.malformed(intent.note)
-        if intent.note.task and seen is not None:
+    def _first_try(self, intent: _Intent, seen: Seen, chance: Random) -> ToolCall:
+        malformed = self._draw(chance)
+        return self._dialect.malformed(intent.note) if malformed else self._write(intent, seen, chance)
+
+    def _write(self, intent: _Intent, seen: Seen, chance: Random) -> ToolCall:
+        if intent.note.task:
             return self._teach(intent, seen)
         replaces = intent.note.old and not self._draw(chance)
         return self._dialect.note(intent.note, "replace" if replaces else "add")
@@ -230,6 +235,12 @@ class Learner:
     def _correct(self, intent: _Intent, made: Sequence[MadeCall], seen: Seen) -> ToolCall:
         """The right call after a refusal: what stands in the way is replaced, or the advice is taken."""
         note = replace(intent.note, text=intent.fair)
+        if (
+            note.task
+            and VIEW in made[-1].result
+            and not any(each.call.name == VIEW for each in seen.attempts)
+        ):
+            return self._dialect.view(skill_name(note))
         if note.task:
             return self._teach(replace(intent, note=note), seen, again=True)
         if note.old and not any('"replace"' in each.call.arguments for each in made):
@@ -239,13 +250,15 @@ class Learner:
     def _teach(self, intent: _Intent, seen: Seen, *, again: bool = False) -> ToolCall:
         """The whole skill: what it said, with this lesson in the place of others about the same rule."""
         lessons, note = self._world.lessons, intent.note
-        viewed = [each.result for each in seen.past if each.call.name == "skill_view"]
+        viewed = [each.result for each in seen.past if each.call.name == VIEW]
         new = find_lessons(lessons, note.text)
         about = {each.rule for each in new}
         stated = _stated(self._rules, _said(seen))
         before = {each.rule: each for each in (*find_lessons(lessons, "\n".join(viewed)), *stated)}
         kept = [each.said for each in before.values() if each.target == "skill" and each.rule not in about]
-        exists = f"- {skill_name(note)}:" in seen.system or f"- {skill_name(note)}:" in seen.last
+        listed = f"- {skill_name(note)}:"
+        written = any(each.call.name == "skill_manage" for each in seen.past)
+        exists = written or listed in seen.system or listed in seen.last
         action = "edit" if exists or again else "create"
         return self._dialect.teach(note, write_skill(note, [*kept, note.text]), action)
 

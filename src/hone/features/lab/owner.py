@@ -33,7 +33,7 @@ class Talk(Protocol):
 
     @property
     def system(self) -> str:
-        """The system prompt."""
+        """The system prompt with which it began, once something was said."""
         ...
 
     async def send(self, words: str) -> Sequence[ToolCall]:
@@ -95,8 +95,8 @@ class WorldOwner:
     async def visit(self, visit: Visit, *, corrects: bool = True) -> Visited:
         _furnish(self._folder, visit)
         talk = await self._pupil.open()
-        known = find_lessons(self._world.lessons, talk.system)
         faults = first = await self._ask(talk, visit, visit.request)
+        known = find_lessons(self._world.lessons, talk.system)
         corrections = 0
         while corrects and corrections < PATIENCE and (words := _find_words(visit, faults)):
             corrections += 1

@@ -15,8 +15,11 @@ from hone.core.permissions import Answer, Question
 from hone.core.turn import Origin, Stop
 from hone.features.lab.owner import CallCost, Talk
 from hone.features.lab.provider import MODEL
-from hone.features.lab.world import World
+from hone.features.lab.world import SITE, World
+from hone.runtime.model_factory import ModelFactory
 from hone.runtime.session import Session
+from hone.runtime.toolbox_factory import Enclosure
+from hone.sandbox.choice import Sandbox
 from hone.settings import Settings
 from hone.settings.sections import Learning, ProviderSettings
 from hone.tools.web.fetch import web_tools
@@ -58,12 +61,13 @@ class HoneTalk:
 class HonePupil:
     """Learns by its own triggers: each visit is left as a person leaves a chat."""
 
-    def __init__(self, hone: Hone, clock: Clock) -> None:
+    def __init__(self, hone: Hone, clock: Clock, model: str) -> None:
         self.hone = hone
         self._clock = clock
+        self._model = model
 
     async def open(self) -> HoneTalk:
-        return HoneTalk(await self.hone.session())
+        return HoneTalk(await self.hone.session(self._model))
 
     async def leave(self, talk: Talk) -> None:
         assert isinstance(talk, HoneTalk)
@@ -80,18 +84,22 @@ class HonePupil:
 
 
 @asynccontextmanager
-async def open_pupil(root: Path, world: World, settings: Settings, clock: Clock) -> AsyncIterator[HonePupil]:
-    """A Hone in a new home, whose owner trusts the folder and lets it read the pages of the world."""
+async def open_pupil(
+    root: Path, world: World, settings: Settings, clock: Clock, models: ModelFactory | None = None
+) -> AsyncIterator[HonePupil]:
+    """A Hone in a new home, whose owner trusts the folder and lets it read the pages of the world, and do
+    nothing else that needs a question. Its tools cannot leave the folder. `models` are another Hone's."""
 
-    async def allow(_: Question) -> Answer:
-        return Answer.ONCE
+    async def allow(question: Question) -> Answer:
+        return Answer.ONCE if question.detail.startswith(f"{SITE}/") else Answer.NO
 
     folder = root / "work"
     folder.mkdir(exist_ok=True)
     pages = {visit.page.url: visit.page.text for visit in world.every if visit.page}
     async with Hone(
         home=root / "home",
-        folder=folder,
+        model=models or "",
+        folder=Enclosure(folder, Sandbox(hidden=(root / "home",), clock=clock)),
         tools=web_tools(Pages(pages), clock=clock),
         ask=allow,
         settings=settings,
@@ -100,7 +108,7 @@ async def open_pupil(root: Path, world: World, settings: Settings, clock: Clock)
         platform="lab",
     ) as hone:
         hone.folders.trust(folder)
-        yield HonePupil(hone, clock)
+        yield HonePupil(hone, clock, settings.model)
 
 
 class _Head(Struct, frozen=True):

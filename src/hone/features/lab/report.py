@@ -33,14 +33,14 @@ ROWS = (
 )
 
 
-def table(arms: Sequence[ArmFigures]) -> Iterator[str]:
-    """Line by line, aligned: one column for each arm."""
-    rows = [["", *(arm.arm for arm in arms)]]
+def table(title: str, arms: Sequence[ArmFigures]) -> Iterator[str]:
+    """Line by line, aligned: one column for each arm, without the title in its name."""
+    rows = [[title, *(arm.arm.removeprefix(f"{title}, ") for arm in arms)]]
     for first, last in parts(len(arms[0].curve(SUCCESS).points)):
         shown = [_share(_mean_of(arm, first, last)) for arm in arms]
         rows.append([f"success, sessions {first + 1} to {last}", *shown])
-    for name, title in ROWS:
-        rows.append([title, *(describe(name, arm.figure(name)) for arm in arms)])
+    for name, shown_as in ROWS:
+        rows.append([shown_as, *(describe(name, arm.figure(name)) for arm in arms)])
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     for name, *cells in rows:
         aligned = (cell.rjust(width) for cell, width in zip(cells, widths[1:], strict=True))

@@ -7,12 +7,23 @@ from msgspec import Struct
 from hone.core.errors import Refused
 from hone.core.ledger import Actor
 from hone.core.messages import canonical, digest
-from hone.core.skill import APPROVED, ARCHIVED, ORIGIN, PINNED, PROJECT, SOURCE, ListedSkill, SkillOrigin
+from hone.core.skill import (
+    APPROVED,
+    ARCHIVED,
+    CHECKS,
+    FAILED,
+    ORIGIN,
+    PINNED,
+    PROJECT,
+    SOURCE,
+    ListedSkill,
+    SkillOrigin,
+)
 
 SET = b"1"
-NAMES = frozenset({ORIGIN, SOURCE, PINNED, ARCHIVED, PROJECT, APPROVED})
+NAMES = frozenset({ORIGIN, SOURCE, PINNED, ARCHIVED, PROJECT, APPROVED, FAILED})
 _SHEBANG, _MARK = b"#!", b"\xef\xbb\xbf"
-_SCRIPTS = "scripts/"
+_SCRIPTS = ("scripts/", CHECKS)
 _COPIED = "copied from"
 _PROGRAMS = frozenset(
     (
@@ -44,6 +55,7 @@ class Facts(Struct, frozen=True):
     project: str = ""
     source: str = ""
     approved: str = ""
+    failed: str = ""
 
 
 def facts(files: Mapping[str, bytes]) -> Facts:
@@ -57,7 +69,7 @@ def facts(files: Mapping[str, bytes]) -> Facts:
         raise Refused(f"The fact {ORIGIN} must be one of {', '.join(SkillOrigin)}.") from None
     if any(files.get(name, SET) != SET for name in (PINNED, ARCHIVED)):
         raise Refused(f"The facts {PINNED} and {ARCHIVED} are {SET.decode()} or not there.")
-    words = (texts.get(name, "") for name in (PROJECT, SOURCE, APPROVED))
+    words = (texts.get(name, "") for name in (PROJECT, SOURCE, APPROVED, FAILED))
     return Facts(origin, PINNED in texts, ARCHIVED in texts, *words)
 
 

@@ -8,7 +8,7 @@ from msgspec import Struct
 from hone.core.errors import Conflict, Refused
 from hone.core.ledger import ChangeKind
 from hone.core.messages import digest
-from hone.core.skill import APPROVED, ARCHIVED, DOCUMENT, ORIGIN, PINNED, PROJECT, SOURCE, SkillOrigin
+from hone.core.skill import APPROVED, ARCHIVED, DOCUMENT, FAILED, ORIGIN, PINNED, PROJECT, SOURCE, SkillOrigin
 from hone.core.visible import amend, find, one_line
 from hone.knowledge.skills.document import decode, keep_fields, validate
 from hone.knowledge.skills.facts import SET, digest_files, facts, is_copy, note_copy, split_facts
@@ -171,7 +171,7 @@ def _create(name: str, files: Files, edit: Create | Install) -> dict[str, bytes]
 def _is_installed(files: Files) -> bool:
     known = facts(files)
     from_elsewhere = known.origin is SkillOrigin.INSTALLED or is_copy(known, SkillOrigin.INSTALLED)
-    return from_elsewhere and not known.archived
+    return from_elsewhere and (not known.archived or bool(known.failed))
 
 
 def copied(name: str, files: Files, origin: SkillOrigin) -> Files:
@@ -180,7 +180,7 @@ def copied(name: str, files: Files, origin: SkillOrigin) -> Files:
     if known.origin not in (SkillOrigin.BUNDLED, SkillOrigin.INSTALLED):
         return files
     own, noted = split_facts(files)
-    kept = {fact: data for fact, data in noted.items() if fact in (PINNED, ARCHIVED, PROJECT)}
+    kept = {fact: data for fact, data in noted.items() if fact in (PINNED, ARCHIVED, FAILED, PROJECT)}
     source = note_copy(name, known.origin, known.source, files)
     return {**own, **kept, ORIGIN: origin.encode(), SOURCE: _encoded(source)}
 
@@ -207,12 +207,13 @@ def _present(name: str, files: Files) -> Files:
 def _changed(name: str, files: Files, edit: Edit) -> dict[str, bytes]:
     match edit:
         case Archive() | Restore():
-            return _flagged(name, files, ARCHIVED, "archived", on=isinstance(edit, Archive))
+            rest = {path: data for path, data in files.items() if path != FAILED}
+            return _flagged(name, rest, ARCHIVED, "archived", on=isinstance(edit, Archive))
         case Pin() | Unpin():
             return _flagged(name, files, PINNED, "pinned", on=isinstance(edit, Pin))
         case Uninstall():
             return _uninstalled(name, files)
-    if ARCHIVED in files:
+    if ARCHIVED in files and FAILED not in files:
         raise Refused(f"The skill {name} is archived; restore it before you change it.")
     match edit:
         case Rewrite():

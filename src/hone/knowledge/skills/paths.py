@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from hone.core.errors import Refused
 from hone.core.regex import regex
-from hone.core.skill import DOCUMENT
+from hone.core.skill import CHECKS, DOCUMENT
 from hone.core.visible import one_line, visible
 
 FOLDERS = ("references", "templates", "scripts", "assets")
@@ -27,7 +27,7 @@ def check(path: str) -> str:
     """The path of a support file that is to be written, as it was given. Raises Refused with advice."""
     _spare_document(path)
     folder, slash, _ = path.partition("/")
-    if folder not in FOLDERS or not slash:
+    if folder not in (*FOLDERS, CHECKS.rstrip("/")) or not slash:
         raise _refused(path, f"a file lies below {_listed(FOLDERS)}, for example references/notes.md")
     return accept(path)
 

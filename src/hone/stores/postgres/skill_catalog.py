@@ -10,10 +10,11 @@ from math import log
 from msgspec.structs import astuple
 
 from hone.core.ids import SessionId
-from hone.core.ledger import Actor
+from hone.core.ledger import SKILL, Actor
 from hone.core.messages import sound
 from hone.core.regex import regex
 from hone.core.skill import (
+    CHECKS,
     ListedSkill,
     SkillEvent,
     SkillMatches,
@@ -132,6 +133,12 @@ UPDATE tallies SET succeeded = found.succeeded, corrected = found.corrected FROM
 ) AS found WHERE owner = %(owner)s AND skill = %(skill)s
 """
 NAMES = "SELECT name, archived FROM skills WHERE owner = %(owner)s"
+WITH_CHECKS = f"""
+SELECT s.name FROM skills AS s WHERE s.owner = %(owner)s AND EXISTS (
+    SELECT 1 FROM holdings AS h
+    WHERE h.owner = s.owner AND h.target = '{SKILL}' || s.name AND h.path ^@ '{CHECKS}'
+) ORDER BY s.name COLLATE "C"
+"""
 DAYS = "SELECT DISTINCT skill, day FROM uses WHERE owner = %(owner)s"
 TALLIES = f"SELECT skill, {COUNTS} FROM tallies WHERE owner = %(owner)s"
 
@@ -253,6 +260,10 @@ def _names(rows: Rows) -> Mapping[str, bool]:
     return dict(rows.pairs(NAMES))
 
 
+def _with_checks(rows: Rows) -> Sequence[str]:
+    return tuple(name for (name,) in rows.execute(WITH_CHECKS).fetchall())
+
+
 def _days(rows: Rows) -> Mapping[str, frozenset[date]]:
     return read_days(rows.execute(DAYS).fetchall())
 
@@ -277,5 +288,6 @@ class PostgresSkillCatalog(PostgresStore):
     used = reads(_used)
     rate = writes(_rate)
     names = reads(_names)
+    with_checks = reads(_with_checks)
     days = reads(_days)
     usage_counts = reads(_tallies)

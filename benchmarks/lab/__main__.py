@@ -1,0 +1,97 @@
+"""`python -m benchmarks.lab`: Hone and, after `make peer`, its peer in the same worlds; `make lab` does so.
+
+Writes docs/lab/hone.json, docs/lab/peer.json and docs/lab/curves.svg, and prints both tables.
+"""
+
+import argparse
+import json
+import multiprocessing
+import os
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from benchmarks.lab.peer import PYTHON, ROOT, play_job
+from hone.features.lab.figures import ArmFigures, sum_up
+from hone.features.lab.play import LabArm, play_all
+from hone.features.lab.plot import Panel, picture
+from hone.features.lab.report import table, to_data
+from hone.features.lab.world import SESSIONS
+
+LEARNERS = ("honest", "careless")
+SHOWN = ("as installed", "review after each turn")
+FOLDER = ROOT / "docs" / "lab"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.lab", description=__doc__)
+    parser.add_argument("--worlds", type=int, default=30)
+    parser.add_argument("--peer-worlds", type=int, default=5)
+    parser.add_argument("--workers", type=int, default=os.cpu_count())
+    parser.add_argument("--out", type=Path, default=FOLDER)
+    options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
+    hone = run(options, "hone", options.worlds, measure_hone)
+    has_peer = PYTHON.exists() and options.peer_worlds > 0
+    peer = run(options, "peer", options.peer_worlds, measure_peer) if has_peer else []
+    panels = [
+        Panel(f"{name} learner", tuple(each for each in (*hone, *peer) if name in each.arm))
+        for name in LEARNERS
+    ]
+    title = "Tasks that succeed at the first answer, by session"
+    (options.out / "curves.svg").write_text(picture(panels, title), "utf-8")
+
+
+def run(
+    options: argparse.Namespace,
+    side: str,
+    worlds: int,
+    measure: Callable[[Sequence[int], int], list[ArmFigures]],
+) -> list[ArmFigures]:
+    """Measure one side, print its table and write its file."""
+    seeds, begun = range(1, worlds + 1), time.monotonic()
+    figures = measure(seeds, options.workers)
+    for name in LEARNERS:
+        print("\n".join(table(name, [each for each in figures if name in each.arm])))
+    print(f"{side}: {worlds} worlds for each of {len(figures)} arms, {time.monotonic() - begun:,.0f} s\n")
+    data: dict[str, Any] = {"agent": find_version(side), **to_data(figures, SESSIONS, seeds)}
+    (options.out / f"{side}.json").write_text(json.dumps(data, indent=1) + "\n", "utf-8")
+    return figures
+
+
+def find_version(side: str) -> str:
+    """Return the name and version of the peer as installed, or Hone's commit."""
+    if side == "hone":
+        told = subprocess.run(
+            ("git", "describe", "--always"), cwd=ROOT, capture_output=True, text=True, check=False
+        )
+        return f"hone {told.stdout.strip()}"
+    [installed] = PYTHON.parent.parent.glob("lib/*/site-packages/hermes_agent-*.dist-info")
+    return installed.name.removesuffix(".dist-info").replace("_", "-")
+
+
+def measure_hone(seeds: Sequence[int], workers: int) -> list[ArmFigures]:
+    arms = [LabArm(name, learns) for name in LEARNERS for learns in (True, False)]
+    played = play_all([(arm, seed, SESSIONS) for arm in arms for seed in seeds], workers, lambda: None)
+    return [
+        sum_up(f"Hone: {arm.name}", played[at * len(seeds) : (at + 1) * len(seeds)], SESSIONS)
+        for at, arm in enumerate(arms)
+    ]
+
+
+def measure_peer(seeds: Sequence[int], workers: int) -> list[ArmFigures]:
+    arms = [(name, settings) for name in LEARNERS for settings in SHOWN]
+    jobs = [(name, settings, seed) for name, settings in arms for seed in seeds]
+    with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
+        played = list(pool.map(play_job, jobs))
+    return [
+        sum_up(f"hermes-agent: {name}, {settings}", played[at * len(seeds) : (at + 1) * len(seeds)], SESSIONS)
+        for at, (name, settings) in enumerate(arms)
+    ]
+
+
+if __name__ == "__main__":
+    main()
