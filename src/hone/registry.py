@@ -281,7 +281,7 @@ FEATURES = (
         },
         operations="hone.features.experiments.operations",
         part="hone.features.experiments.part:ExperimentsPart",
-        hooks=("findings", "measured", "leftovers", "holdings"),
+        hooks=("tend", "findings", "measured", "leftovers", "holdings"),
     ),
     Feature(
         "payback",

@@ -55,9 +55,57 @@ PG_SEARCH = "tests/stores/test_postgres_search.py"
 
 TRUST_TESTS = "tests/learning/test_reconsider.py"
 
-CHECK_TESTS = "tests/features/test_checks.py"
+CHECK_TESTS, GATE_TESTS = "tests/features/test_checks.py", "tests/features/test_gate.py"
 
 MUTATIONS = (
+    of(
+        "gate: own session",
+        "a lesson is tried on the session that it was learned from",
+        "features/experiments/held_out.py",
+        "            if await self._root(task.session) not in own\n            and ",
+        "            if ",
+        GATE_TESTS,
+    ),
+    of(
+        "gate: branches",
+        "a branch counts as another conversation",
+        "features/experiments/held_out.py",
+        "                    top = parent\n",
+        "                    break\n",
+        GATE_TESTS,
+    ),
+    of(
+        "gate: held out",
+        "a lesson is tried on tasks that are there for writing it",
+        "features/experiments/held_out.py",
+        "        return [task for task in self.tasks if is_held_out(task.session)]\n",
+        "        return self.tasks\n",
+        GATE_TESTS,
+    ),
+    of(
+        "gate: budget",
+        "trials go on when the budget is spent",
+        "features/experiments/gate.py",
+        "        if not ready or await self.over_budget():\n",
+        "        if not ready:\n",
+        GATE_TESTS,
+    ),
+    of(
+        "gate: bill",
+        "what a trial costs is not noted",
+        "features/experiments/gate.py",
+        "                await self._charge(study, run, usage)\n",
+        "",
+        GATE_TESTS,
+    ),
+    of(
+        "gate: declined",
+        "a removal that the owner rejected is proposed again",
+        "features/experiments/findings.py",
+        "        if by.change.kind is ChangeKind.REJECT and await _removes(keeper, entry, subject):\n",
+        "        if False:\n",
+        GATE_TESTS,
+    ),
     of(
         "checks: gate",
         "a skill is listed although its checks have not passed",

@@ -31,10 +31,14 @@ from hone.core.ledger import (
     project,
     skill,
 )
+from hone.core.messages import digest
 from hone.core.visible import path_to_text
-from hone.knowledge import descriptions, wording
+from hone.knowledge import descriptions, places, wording
 from hone.knowledge.folding import Files, Step, fold, load_held, steps
+from hone.knowledge.journal import entries
 from hone.knowledge.keeper import Keeper
+from hone.knowledge.sections import find_new_entries
+from hone.knowledge.skills.facts import content_digest
 from hone.knowledge.snapshots import journals
 from hone.knowledge.sources import quote
 
@@ -114,7 +118,23 @@ async def show(hone: Hone, id: ChangeId, as_json: bool) -> Iterable[str]:
     if as_json:
         return to_json(descriptions.data(change))
     diff = changes.diff(entry.change.target, change.steps, paint)
-    return (*changes.heading(change, paint), *grounds, *diff)
+    return (*changes.heading(change, paint), *grounds, *await _measured(hone, entry), *diff)
+
+
+async def _measured(hone: Hone, entry: Entry) -> Sequence[str]:
+    """Return what was measured about the lessons that a change brought and that are in effect."""
+    target, keeper = entry.change.target, hone.keeper
+    if target.startswith(SKILL):
+        files = await keeper.files(target)
+        return (
+            await hone.findings("skill", target.removeprefix(SKILL), content_digest(files)) if files else ()
+        )
+    if places.is_outside(target) or not entry.change.deltas:
+        return ()
+    there = entries(await keeper.text(target))
+    came = [text for text in await find_new_entries(keeper, entry) if text in there]
+    found = [await hone.findings("entry", target, digest(text.encode())) for text in sorted(came)]
+    return [line for lines in found for line in lines]
 
 
 async def _grounds(hone: Hone, entry: Entry) -> AsyncIterator[str]:

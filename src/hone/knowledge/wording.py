@@ -20,7 +20,7 @@ from hone.core.ledger import (
     LessonText,
     Target,
 )
-from hone.core.skill import DOCUMENT
+from hone.core.skill import DOCUMENT, FAILED
 from hone.core.value import replace
 from hone.core.visible import one_line
 from hone.knowledge import journal, places
@@ -143,7 +143,7 @@ def _first_words(steps: Sequence[Step]) -> str:
 
 def rows(step: Step, around: int) -> list[str]:
     """Return the lines of a diff without its head; none for what is no text."""
-    if step.path.startswith("@") or not is_text(step):
+    if (step.path.startswith("@") and step.path != FAILED) or not is_text(step):
         return []
     before, after = (journal.lines((data or b"").decode()) for data in (step.before, step.after))
     return list(seldom.difflib.unified_diff(before, after, n=around, lineterm=""))[2:]

@@ -217,6 +217,9 @@ class Learning(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The model for reviews. Empty: the model of the conversation, whose prompt the provider still has."""
     daily: float = 1.0
     """US dollars that reviews may cost in a day."""
+    gate: Literal["off", "skills", "all"] = "off"
+    """Which lessons that nobody has confirmed are tried in the background, on tasks that you recorded: none,
+    skills, or skills and entries of the journal."""
     checks: Literal["on", "off"] = "on"
     """Whether a skill's own checks must pass before it is used."""
     check_days: Annotated[int, msgspec.Meta(ge=0)] = 7

@@ -105,6 +105,7 @@ def close_settings(settings: Settings) -> Settings:
         settings,
         learning=learning,
         memory=memory,
+        learning=msgspec.structs.replace(settings.learning, checks="off"),
         database="",
         mode="auto",
         plugins=(),

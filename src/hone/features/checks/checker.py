@@ -152,7 +152,7 @@ class SkillChecker:
         for name in await self._hone.stores.catalog.with_checks():
             files, record = await self._keeper.files(skill(name)), self._records.get(name)
             at = f"{record.at.astimezone():%Y-%m-%d}" if record else "never"
-            shown = (await self.describe(name))[0].removeprefix("checks: ")
+            shown = (await self.describe(name))[0].removeprefix("checks: ").partition(" on ")[0]
             found.append({"name": name, "checks": len(list_checks(files)), "at": at, "result": shown})
         return found
 

@@ -19,6 +19,8 @@ from hone.core.errors import HoneError, Missing, Refused
 from hone.core.visible import one_line, visible
 from hone.features.experiments.demo import rehearse
 from hone.features.experiments.findings import Finding, conclude, forget, found
+from hone.features.experiments.gate_commands import gate
+from hone.features.experiments.held_out import is_held_out
 from hone.features.experiments.part import ExperimentsPart
 from hone.features.experiments.recording import Recorded, RecordingOptions, record
 from hone.features.experiments.report import data, picture, table
@@ -44,6 +46,9 @@ def experiment() -> None:
     You take a task from a session and write a check. Hone then repeats the task in pairs of runs, with the
     lesson and without it. It does not touch your own home and folders.
     """
+
+
+experiment.add_command(gate)
 
 
 def _pair(_: click.Context, __: click.Parameter, value: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
@@ -139,7 +144,8 @@ def list_(options: Options, as_json: bool) -> None:
         echo_json([_summary(task) | {"studies": [data(each) for each in each_]} for task, each_ in known])
         return
     for task, findings in known:
-        click.echo(f"{task.name}: {one_line(task.request, 80)}")
+        part = " (held out)" if is_held_out(task.session) else ""
+        click.echo(f"{task.name}{part}: {one_line(task.request, 80)}")
         for each in findings:
             click.echo(f"  {each.study.lesson}: {each.verdict}, {each.gist.partition(': ')[2]}")
     if not known:

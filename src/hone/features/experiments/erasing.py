@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from hone.app import Hone
 from hone.core.erasure import Erasure, Scrubber
 from hone.core.holding import Occurrence
-from hone.features.experiments.store import FOLDER, TASK, Studies
-from hone.files.erasing import below, tally
+from hone.features.experiments.store import FOLDER, GATE, TASK, Studies
+from hone.files.erasing import FileEraser, below, remove_whole, tally
 
 
 class ExperimentEraser:
@@ -29,3 +29,8 @@ class ExperimentEraser:
         for each in await self.find(what):
             self._studies.delete(each.place.removeprefix(f"{FOLDER}/").rstrip("/"))
         return ()
+
+
+def erase_gate(hone: Hone) -> FileEraser:
+    """Remove what was tried on held-out tasks if it names the words: it holds names of lessons, no texts."""
+    return FileEraser(hone.home, "gate", (f"{GATE}/",), remove_whole)

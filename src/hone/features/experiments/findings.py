@@ -1,6 +1,7 @@
 """Act on the result of a study: confirm a lesson that helps, propose to archive one that harms."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 from statistics import fmean
 
@@ -8,15 +9,16 @@ from msgspec import Struct
 
 from hone.app import Hone
 from hone.core.errors import Missing, Refused, StoreError
-from hone.core.ledger import Actor, Author, ChangeId, Entry, Target, skill
+from hone.core.ledger import Actor, Author, ChangeId, ChangeKind, ChangeQuery, Entry, Target, skill
 from hone.core.measured import FigureDifference, StudyResult
 from hone.features.experiments.sequential import EarlyDecision, judge
 from hone.features.experiments.statistics import FIGURES, SUCCESS, Difference, differences
-from hone.features.experiments.store import Studies
+from hone.features.experiments.store import GATE, Studies
 from hone.features.experiments.subjects import Subject, change_of
-from hone.features.experiments.values import EffectVerdict, LessonKind, Study
+from hone.features.experiments.values import HELD_OUT, EffectVerdict, LessonKind, Study
 from hone.features.templates.part import TemplatesPart
-from hone.knowledge.journal import Remove
+from hone.knowledge.folding import load_steps
+from hone.knowledge.journal import Remove, entries
 from hone.knowledge.keeper import Keeper
 from hone.knowledge.skills.folder import Archive
 
@@ -45,10 +47,13 @@ class Finding(Struct, frozen=True):
     def gist(self) -> str:
         """In a few words, for whoever looks at the lesson or at a change."""
         count = f"{self.success.pairs} of {self.study.pairs} pairs"
+        name, _, number = self.study.task.partition(f"{HELD_OUT}-")
+        where = f"new held-out tasks ({number})" if number else f"experiment {name}"
+        where = "held-out tasks" if name == HELD_OUT else where
         if not self.success.pairs:
-            return f"experiment {self.study.task}: {count}"
+            return f"{where}: {count}"
         low, mean, high = (points(each) for each in (self.success.low, self.success.mean, self.success.high))
-        return f"experiment {self.study.task}: success {mean} points ({low} to {high}), {count}"
+        return f"{where}: success {mean} points ({low} to {high}), {count}"
 
 
 def found(study: Study, *, briefly: bool = False) -> Finding:
@@ -99,15 +104,53 @@ async def _confirmed(keeper: Keeper, subject: Subject, finding: Finding) -> str:
 
 
 async def _proposed(keeper: Keeper, subject: Subject, finding: Finding) -> str:
-    lesson = subject.lesson
-    target = Target(lesson.name) if lesson.kind is LessonKind.ENTRY else skill(lesson.name)
-    waiting = [each for each in await keeper.ledger.pending() if _is_ours(each, target, finding)]
-    if waiting:
-        return _ask(waiting[0].id)
+    lesson, target = subject.lesson, _target(subject)
+    if waiting := await find_proposal(keeper, subject, finding):
+        return _ask(waiting)
+    if finding.gist in {each.change.author.reason for each, _ in await find_declined(keeper, subject)}:
+        return "You kept it when its removal was proposed, and nothing has been measured since."
     if lesson.kind is LessonKind.SKILL:
         return _ask((await keeper.edit_skill(lesson.name, Archive(), _author(finding))).id)
     [made] = await keeper.note([(target, Remove(subject.entry))], _author(finding))
     return _ask(made.id)
+
+
+def _target(subject: Subject) -> Target:
+    lesson = subject.lesson
+    return Target(lesson.name) if lesson.kind is LessonKind.ENTRY else skill(lesson.name)
+
+
+async def find_proposal(keeper: Keeper, subject: Subject, finding: Finding) -> ChangeId | None:
+    """Return the proposal that a finding has led to and that waits for the owner."""
+    target = _target(subject)
+    return next(
+        (each.id for each in await keeper.ledger.pending(target) if _is_ours(each, target, finding)), None
+    )
+
+
+async def find_declined(keeper: Keeper, subject: Subject) -> list[tuple[Entry, datetime]]:
+    """Return the proposals to put this very lesson away that the owner rejected, and when, the latest
+    first."""
+    found: list[tuple[Entry, datetime]] = []
+    made = await change_of(keeper, subject)
+    for entry in await keeper.ledger.entries(ChangeQuery(target=_target(subject), actor=Actor.EXPERIMENT)):
+        if made is None or entry.id < made or not entry.settled or not entry.change.deltas:
+            continue
+        by = await keeper.ledger.entry(entry.settled)
+        if by.change.kind is ChangeKind.REJECT and await _removes(keeper, entry, subject):
+            found.append((entry, by.at))
+    return found
+
+
+async def _removes(keeper: Keeper, entry: Entry, subject: Subject) -> bool:
+    """Whether a proposal is about this lesson; a skill is put away as a whole."""
+    if subject.lesson.kind is not LessonKind.ENTRY:
+        return True
+    made = await load_steps(keeper.ledger, entry.change)
+    texts = [(each.before or b"", each.after or b"") for each in made]
+    return any(
+        subject.entry in {*entries(before.decode())} - {*entries(after.decode())} for before, after in texts
+    )
 
 
 def _is_ours(entry: Entry, target: Target, finding: Finding) -> bool:
@@ -158,7 +201,7 @@ async def forget(hone: Hone, studies: Studies, gone: Sequence[Study]) -> None:
 def beside(home: Path, kind: LessonKind, name: str, digest: str) -> list[str]:
     """What was measured, to be shown with the lesson: one line for each study, the latest first."""
     try:
-        known = Studies(home).of(kind, name)
+        known = [*Studies(home, GATE).of(kind, name), *Studies(home).of(kind, name)]
     except StoreError as error:
         return [str(error)]
     rows = []
@@ -174,7 +217,7 @@ def beside(home: Path, kind: LessonKind, name: str, digest: str) -> list[str]:
 def measure(home: Path, kind: LessonKind, name: str, digest: str) -> list[StudyResult]:
     """Return what `beside` says as figures, the latest study first. What cannot be read says nothing."""
     try:
-        known = Studies(home).of(kind, name)
+        known = [*Studies(home, GATE).of(kind, name), *Studies(home).of(kind, name)]
     except StoreError:
         return []
     return [

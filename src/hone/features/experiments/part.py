@@ -1,16 +1,24 @@
 """The part that adds experiments to a Hone."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from hone.app import Hone
+from hone.core.events import Emit
 from hone.core.holding import Holding
 from hone.core.ids import SessionId
+from hone.core.loading import import_object
 from hone.core.measured import StudyResult
 from hone.core.part import Part
 from hone.features.experiments.findings import beside, measure
-from hone.features.experiments.store import Studies
+from hone.features.experiments.store import GATE, Studies
 from hone.features.experiments.values import LessonKind
 
+if TYPE_CHECKING:
+    from hone.features.experiments.gate import Gate
+
+GATE_KEEPER = "hone.features.experiments.gate:Gate"
+"""Loaded if the gate is on."""
 ERASER = "hone.features.experiments.erasing:ExperimentEraser"
 
 
@@ -30,6 +38,11 @@ class ExperimentsPart(Part):
     async def measured(self, kind: str, name: str, digest: str) -> Sequence[StudyResult]:
         return measure(self._hone.home, LessonKind(kind), name, digest)
 
+    async def tend(self, emit: Emit) -> None:
+        if self._hone.settings.learning.gate != "off" and not self._hone.keeper.rules.closed:
+            gate: Gate = import_object(GATE_KEEPER)(self._hone)
+            await gate.tend(emit)
+
     async def leftovers(self, sessions: Sequence[SessionId]) -> Sequence[str]:
         studies = self.studies
         return [
@@ -45,6 +58,13 @@ class ExperimentsPart(Part):
                 "requests, checks and results",
                 places=("experiments/",),
                 eraser=ERASER,
+                stays="files of this home",
+            ),
+            Holding(
+                "gate",
+                "what held-out tasks said about lessons",
+                places=(f"{GATE}/",),
+                eraser="hone.features.experiments.erasing:erase_gate",
                 stays="files of this home",
             ),
         )

@@ -29,6 +29,8 @@ from hone.files.locks import acquire, release
 from hone.sandbox.clearing import cleared
 
 FOLDER, TASK = "experiments", "task.json"
+GATE = "gate"
+"""The folder of studies on held-out tasks."""
 LONGEST = 64
 _SHAPE = regex(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 
@@ -36,8 +38,8 @@ _SHAPE = regex(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 class Studies:
     """One folder for each experiment, for the owner only."""
 
-    def __init__(self, home: Path) -> None:
-        self.folder = home / FOLDER
+    def __init__(self, home: Path, folder: str = FOLDER) -> None:
+        self.folder = home / folder
 
     def place(self, name: str) -> Path:
         """Raises Refused for what is no name."""
@@ -186,7 +188,10 @@ def _writing(folder: Path) -> Iterator[None]:
 
 
 def _line(value: Run | dict[str, Any]) -> bytes:
-    return canonical(msgspec.to_builtins(value)).encode() + b"\n"
+    told = msgspec.to_builtins(value)
+    if not told.get("task"):  # a run of an experiment has the task of its study
+        told.pop("task", None)
+    return canonical(told).encode() + b"\n"
 
 
 def _head(study: Study) -> bytes:

@@ -10,6 +10,8 @@ from hone.core.messages import decode
 from hone.core.sealed import TrustWord
 from hone.core.transcript import Transcript
 
+HELD_OUT = "held-out"
+"""In the place of a task: a study on those that are held out, by turns."""
 PAIRS = 20
 """Pairs of runs at most, unless the owner wants more or fewer decide."""
 EARLY = 30
@@ -90,7 +92,8 @@ class Arm(StrEnum):
 
 class Run(Struct, frozen=True):
     """What one try came to. `first` is the turn with the first call that succeeded, `first_seconds` when its
-    result was there; None if none did. `cost` is in US dollars, None if no price is known."""
+    result was there; None if none did. `cost` is in US dollars, None if no price is known. `task` names a
+    held-out task without its words."""
 
     pair: int
     arm: Arm
@@ -104,6 +107,7 @@ class Run(Struct, frozen=True):
     tokens: int
     seconds: float
     cost: float | None = None
+    task: str = ""
 
     @property
     def place(self) -> tuple[int, Arm]:

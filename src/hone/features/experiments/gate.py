@@ -1,0 +1,217 @@
+"""The gate: try unproven lessons on held-out tasks, pair by pair, and do what follows.
+
+A lesson has effect meanwhile. One that helps is confirmed, one that harms is proposed for removal, and any
+other stays as it is. The sequential test decides, so that looking after every pair costs nothing. A lesson
+that changes no outcome in the first pairs is left alone: to stop without a verdict is never an error.
+"""
+
+from collections.abc import Sequence
+from itertools import count
+
+from msgspec import Struct
+
+from hone.app import Hone
+from hone.core.errors import HoneError
+from hone.core.events import Emit, Notice
+from hone.core.messages import assistant, user
+from hone.core.model import Usage, total
+from hone.core.ports import Header, Spending
+from hone.core.prefix import Prefix
+from hone.core.transcript import Transcript
+from hone.core.trust import Trust
+from hone.core.turn import Origin
+from hone.core.value import replace
+from hone.core.visible import one_line
+from hone.features.experiments.findings import Finding, conclude, find_declined, find_proposal, found
+from hone.features.experiments.held_out import (
+    Candidate,
+    TaskPool,
+    find_candidates,
+    find_task,
+    folder_of,
+    name_task,
+)
+from hone.features.experiments.runner import measured
+from hone.features.experiments.scratch_home import alter, gather
+from hone.features.experiments.store import GATE, Studies
+from hone.features.experiments.trial import TrialRoom
+from hone.features.experiments.values import (
+    HELD_OUT,
+    PAIRS,
+    Arm,
+    EffectVerdict,
+    LessonKind,
+    Run,
+    Study,
+    Task,
+    order,
+)
+from hone.learning.budget import spent
+from hone.runtime.session import new_id
+
+FEWEST = 3
+"""Held-out tasks without which nothing is tried: an effect on one task is an effect on that task."""
+FUTILE = 8
+"""Pairs after which a lesson is left alone if none of them differed."""
+
+
+class GateItem(Struct, frozen=True):
+    """How far one lesson is. `ready`: a pair can be run."""
+
+    candidate: Candidate
+    name: str
+    tasks: tuple[Task, ...]
+    finding: Finding | None
+    state: str
+    ready: bool = False
+    due: bool = False
+    """Whether it is decided and nothing has followed from that yet."""
+
+    @property
+    def label(self) -> str:
+        lesson = self.candidate.subject.lesson
+        if lesson.kind is LessonKind.ENTRY:
+            return f'entry "{one_line(self.candidate.subject.entry, 60)}"'
+        return f"skill {lesson.name}"
+
+
+class Gate:
+    def __init__(self, hone: Hone) -> None:
+        self._hone = hone
+        self._clock = hone.clock
+        self.trials = Studies(hone.home, GATE)
+
+    async def tend(self, emit: Emit) -> None:
+        """Run one pair if one is due, and ask to be called again if more is."""
+        try:
+            said = await self.step()
+        except (HoneError, OSError):  # the next one tries again
+            return
+        for line in said or ():
+            emit(Notice(line))
+        if said is not None and self._hone.background.is_attended:
+            self._hone.background.notify()
+
+    async def survey(self) -> list[GateItem]:
+        """Return all lessons that have to prove themselves, and how far they are."""
+        pool, mode = TaskPool(self._hone), self._hone.settings.learning.gate
+        candidates = await find_candidates(self._hone, mode)
+        model = await self._hone.model() if candidates else ""
+        return [await self._look(each, pool, model) for each in candidates]
+
+    async def _look(self, candidate: Candidate, pool: TaskPool, model: str) -> GateItem:
+        declined = await find_declined(self._hone.keeper, candidate.subject)
+        name = f"{HELD_OUT}-{len(declined) + 1}" if declined else HELD_OUT
+        tasks = await pool.choose(candidate, declined[0][1] if declined else None)
+        study = self._find_study(candidate, name, model)
+        finding = found(study, briefly=True) if study else None
+        item = GateItem(candidate, name, tuple(tasks), finding, "")
+        if finding and finding.verdict is not EffectVerdict.UNDECIDED:
+            return await self._look_at_decided(item, finding)
+        if finding and (finding.is_over or is_futile(finding)):
+            return replace(item, state=f"unconfirmed: {_count(finding)}")
+        if len(tasks) < FEWEST:
+            of = "recorded since you kept it" if declined else "that it was not learned from"
+            return replace(
+                item, state=f"unconfirmed: {len(tasks)} held-out tasks {of}, {FEWEST} are needed at least"
+            )
+        return replace(item, state=_count(finding) if finding else "not tried yet", ready=True)
+
+    async def _look_at_decided(self, item: GateItem, finding: Finding) -> GateItem:
+        waiting = await find_proposal(self._hone.keeper, item.candidate.subject, finding)
+        if waiting:
+            return replace(
+                item, state=f"harms: hone approve {waiting} removes it, hone reject {waiting} keeps it"
+            )
+        return replace(item, state=f"{finding.verdict}: {_count(finding)}", due=True)
+
+    def _find_study(self, candidate: Candidate, name: str, model: str) -> Study | None:
+        lesson = candidate.subject.lesson
+        known = self.trials.studies(name)
+        return next((each for each in known if (each.lesson, each.model) == (lesson, model)), None)
+
+    async def step(self) -> Sequence[str] | None:
+        """Do one thing: draw a conclusion, or run a pair. Return what there is to say about it, or None if
+        there is nothing to do or no budget for it. Raises ModelError, Refused or StoreError."""
+        items = await self.survey()
+        for item in items:
+            if item.due and item.finding:
+                return await self._conclude(item, item.finding)
+        ready = sorted((each for each in items if each.ready), key=lambda each: each.finding is None)
+        if not ready or await self.over_budget():
+            return None
+        study = await self._run_pair(ready[0])
+        finding = found(study, briefly=True)
+        is_decided = finding.verdict is not EffectVerdict.UNDECIDED
+        return await self._conclude(ready[0], finding) if is_decided else []
+
+    async def over_budget(self) -> str:
+        """Say why nothing more may be spent today; empty if it may."""
+        return await spent(self._hone.sessions, self._hone.bounds, self._clock.now())
+
+    async def _conclude(self, item: GateItem, finding: Finding) -> list[str]:
+        said = await conclude(self._hone, self.trials, item.candidate.subject, finding)
+        return [f"{item.label}: {_count(finding)}. {' '.join(said)}"]
+
+    async def _run_pair(self, item: GateItem) -> Study:
+        """Run what is missing of the first pair that is not whole. Each run is stored before the next."""
+        lesson, model = item.candidate.subject.lesson, await self._hone.model()
+        new = Study(item.name, lesson, model, self._clock.now(), PAIRS)
+        self.trials.place(item.name).mkdir(mode=0o700, parents=True, exist_ok=True)
+        with self.trials.busy(item.name), self.trials.scratch(item.name) as root:
+            study = self.trials.study(new)
+            pair, task = _choose_task(item.tasks, study)
+            room = TrialRoom(self._hone, task, root)
+            known = await gather(self._hone, folder_of(task), room.work)
+            for arm in order(pair):
+                if any(run.place == (pair, arm) for run in study.runs):
+                    continue
+                if await self.over_budget():
+                    break
+                await room.prepare(arm, alter(known, lesson, arm, item.candidate.subject.entry))
+                run, usage = await self._try(room, pair, arm, task)
+                await self._charge(study, run, usage)
+                study = self.trials.append(study, run)
+        return study
+
+    async def _try(self, room: TrialRoom, pair: int, arm: Arm, task: Task) -> tuple[Run, Usage]:
+        trial = await room.run(arm)
+        return replace(measured(pair, arm, trial), task=name_task(task)), total(trial.turn.usage)
+
+    async def _charge(self, study: Study, run: Run, usage: Usage) -> None:
+        """Note what a run cost where reviews and the curator note it: one budget holds for all."""
+        now = self._clock.now()
+        prefix = Prefix(study.model, "")
+        header = Header(new_id(), now, f"trial of {study.lesson}", Origin.CURATOR)
+        ended = "succeeded" if run.success else "failed"
+        said = Transcript(prefix.digest).then(
+            user(f"A held-out task, {run.arm} {study.lesson}: pair {run.pair}."), Trust.AGENT, now
+        )
+        whole = said.then(assistant(f"The run {ended}."), Trust.AGENT, now)
+        await self._hone.sessions.start(header, prefix, said.nodes)
+        spending = Spending(now, study.model, Origin.CURATOR, usage)
+        await self._hone.sessions.append(header.id, whole.nodes[1:], spending)
+
+
+def _choose_task(tasks: Sequence[Task], study: Study) -> tuple[int, Task]:
+    """Return the first pair that is not whole, and its task. Tasks take turns, and both runs of a pair have
+    the same one: half a pair whose task was deleted stays as it is."""
+    done = {one.pair for one, _ in study.paired}
+    begun = {run.pair: find_task(tasks, run.task) for run in study.runs if run.pair not in done}
+    for pair in count(1):
+        task = begun.get(pair, tasks[(pair - 1) % len(tasks)])
+        if pair not in done and task:
+            return pair, task
+    raise AssertionError("there is always another pair")
+
+
+def is_futile(finding: Finding) -> bool:
+    """Whether the lesson has changed no outcome so far, after enough pairs to leave it alone."""
+    decision = finding.decision
+    return decision.pairs >= FUTILE and not (decision.wins or decision.losses)
+
+
+def _count(finding: Finding) -> str:
+    decision = finding.decision
+    pairs = "1 pair" if decision.pairs == 1 else f"{decision.pairs} pairs"
+    return f"of {pairs}, {decision.wins} succeeded only with it, {decision.losses} only without it"

@@ -1,0 +1,175 @@
+"""Split the recorded tasks, and find the lessons that have to prove themselves on those held out.
+
+Two of three sessions are held out, by a digest of their id, so that the split is the same every time. The
+others are for trying a lesson out while it is written. No lesson is tried on a session that it was learned
+from, nor on a branch or fork of one.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+
+from msgspec import Struct
+
+from hone.app import Hone
+from hone.core.errors import HoneError
+from hone.core.ids import SessionId
+from hone.core.ledger import (
+    PROJECT,
+    SKILL,
+    Actor,
+    ChangeId,
+    ChangeQuery,
+    ChangeState,
+    Entry,
+    Target,
+    project,
+)
+from hone.core.messages import digest
+from hone.features.experiments.store import Studies
+from hone.features.experiments.subjects import Subject, change_of, find
+from hone.features.experiments.values import Lesson, LessonKind, Task
+from hone.knowledge import places
+from hone.knowledge.descriptions import is_doubtful
+from hone.knowledge.journal import entries
+from hone.knowledge.sections import find_new_entries
+from hone.knowledge.skills.facts import facts
+
+LEARNERS = frozenset({Actor.AGENT, Actor.REVIEW, Actor.CURATOR})
+RECENT = 500
+"""Changes among which unproven lessons are looked for, the newest first."""
+SHARE = 3
+"""One of so many sessions is not held out."""
+
+
+class Candidate(Struct, frozen=True):
+    """A lesson in effect that nobody has confirmed, the change that made it what it is, and the conversations
+    that it was learned from."""
+
+    subject: Subject
+    change: ChangeId
+    sessions: frozenset[SessionId]
+
+    @property
+    def target(self) -> Target:
+        lesson = self.subject.lesson
+        return Target(lesson.name if lesson.kind is LessonKind.ENTRY else f"{SKILL}{lesson.name}")
+
+
+def is_held_out(session: SessionId) -> bool:
+    return int(digest(f"held out: {session}".encode())[:8], 16) % SHARE != 0
+
+
+def name_task(task: Task) -> str:
+    """Name a task without any of its words."""
+    return digest(f"{task.session}\0{task.request}\0{task.created.isoformat()}".encode())[:16]
+
+
+async def find_candidates(hone: Hone, mode: str) -> list[Candidate]:
+    """Return the lessons to prove, the newest first: skills, and with `all` entries of the journal, too."""
+    found: dict[Lesson, Candidate] = {}
+    if mode == "off":
+        return []
+    for entry in await hone.ledger.entries(ChangeQuery(limit=RECENT)):
+        change = entry.change
+        if not is_doubtful(change) or entry.settled or change.author.actor not in LEARNERS:
+            continue
+        if change.target.startswith(SKILL):
+            made = await _read_skill(hone, entry)
+        elif mode == "all" and not places.is_outside(change.target):
+            made = await _read_entries(hone, entry)
+        else:
+            made = []
+        for each in made:
+            found.setdefault(each.subject.lesson, each)
+    return list(found.values())
+
+
+async def _read_skill(hone: Hone, entry: Entry) -> list[Candidate]:
+    name = entry.change.target.removeprefix(SKILL)
+    try:
+        if facts(await hone.library.files(name)).archived:
+            return []
+        subject = await find(hone, hone.folder, LessonKind.SKILL, name)
+    except HoneError:
+        return []
+    if await change_of(hone.keeper, subject) != entry.id:
+        return []
+    history = await hone.ledger.entries(ChangeQuery(target=entry.change.target))
+    return [Candidate(subject, entry.id, _sources(history))]
+
+
+async def _read_entries(hone: Hone, entry: Entry) -> list[Candidate]:
+    target = entry.change.target
+    there = entries(await hone.keeper.text(target))
+    new = sorted(text for text in await find_new_entries(hone.keeper, entry) if text in there)
+    subjects = [Subject(Lesson(LessonKind.ENTRY, target, digest(text.encode())), text) for text in new]
+    return [Candidate(each, entry.id, _sources([entry])) for each in subjects]
+
+
+def _sources(history: Iterable[Entry]) -> frozenset[SessionId]:
+    """Where changes were made, and what they rest on. What waits has taught nothing."""
+    found: set[SessionId] = set()
+    for entry in history:
+        author = entry.change.author
+        if entry.change.standing is ChangeState.ACTIVE:
+            found |= {author.session, author.parent, *(each.session for each in author.evidence)}
+    return frozenset(each for each in found if each)
+
+
+class TaskPool:
+    """The recorded tasks, and the trees of conversations that they come from."""
+
+    def __init__(self, hone: Hone) -> None:
+        self._hone = hone
+        self._roots: dict[SessionId, SessionId] = {}
+        self.tasks = list(_load(Studies(hone.home)))
+
+    @property
+    def held_out(self) -> Sequence[Task]:
+        return [task for task in self.tasks if is_held_out(task.session)]
+
+    async def choose(self, candidate: Candidate, since: datetime | None = None) -> list[Task]:
+        """Return the tasks to try a lesson on, in an order of its own; those recorded since a moment, if one
+        is given."""
+        own = {await self._root(each) for each in candidate.sessions}
+        fit = [
+            task
+            for task in self.held_out
+            if await self._root(task.session) not in own
+            and _is_known_there(candidate.target, task)
+            and (since is None or task.created > since)
+        ]
+        key = candidate.subject.lesson.digest
+        return sorted(fit, key=lambda task: digest(f"{key}{name_task(task)}".encode()))
+
+    async def _root(self, session: SessionId) -> SessionId:
+        """Return the first conversation of its tree; of one that was deleted nothing is known."""
+        if session not in self._roots:
+            top = session
+            with suppress(HoneError):
+                while parent := (await self._hone.sessions.load(top)).header.parent:
+                    top = parent
+            self._roots[session] = top
+        return self._roots[session]
+
+
+def _load(studies: Studies) -> Iterable[Task]:
+    """Of a file that was changed by hand nobody knows what it checks."""
+    for name in studies.names():
+        with suppress(HoneError):
+            yield studies.task(name)
+
+
+def _is_known_there(target: Target, task: Task) -> bool:
+    """Whether a lesson is in the prompt where the task comes from."""
+    return not target.startswith(PROJECT) or target == project(task.folder)
+
+
+def find_task(tasks: Collection[Task], name: str) -> Task | None:
+    return next((task for task in tasks if name_task(task) == name), None)
+
+
+def folder_of(task: Task) -> Path:
+    return Path(task.folder)
