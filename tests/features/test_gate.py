@@ -21,7 +21,7 @@ from hone.core.trust import Trust
 from hone.core.turn import Origin
 from hone.features.experiments import findings
 from hone.features.experiments.gate import FEWEST, FUTILE, Gate
-from hone.features.experiments.held_out import Candidate, find_candidates, is_held_out, name_task
+from hone.features.experiments.held_out import UnprovenLesson, find_candidates, is_held_out, name_task
 from hone.features.experiments.part import ExperimentsPart
 from hone.features.experiments.recording import RecordingOptions, record
 from hone.features.experiments.sequential import decide
@@ -239,7 +239,7 @@ async def test_what_changes_nothing_is_left_alone_and_a_fault_confirms_nothing(
 
 
 async def write(
-    gate: Gate, hone: Hone, candidate: Candidate, outcomes: list[tuple[bool, bool]], first: int = 1
+    gate: Gate, hone: Hone, candidate: UnprovenLesson, outcomes: list[tuple[bool, bool]], first: int = 1
 ) -> None:
     """Note pairs as if they had been run: with and without the lesson."""
     lesson, model = candidate.subject.lesson, await hone.model()

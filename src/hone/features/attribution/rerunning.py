@@ -105,7 +105,6 @@ def close_settings(settings: Settings) -> Settings:
         settings,
         learning=learning,
         memory=memory,
-        learning=msgspec.structs.replace(settings.learning, checks="off"),
         database="",
         mode="auto",
         plugins=(),

@@ -24,8 +24,8 @@ from hone.core.value import replace
 from hone.core.visible import one_line
 from hone.features.experiments.findings import Finding, conclude, find_declined, find_proposal, found
 from hone.features.experiments.held_out import (
-    Candidate,
     TaskPool,
+    UnprovenLesson,
     find_candidates,
     find_task,
     folder_of,
@@ -58,7 +58,7 @@ FUTILE = 8
 class GateItem(Struct, frozen=True):
     """How far one lesson is. `ready`: a pair can be run."""
 
-    candidate: Candidate
+    candidate: UnprovenLesson
     name: str
     tasks: tuple[Task, ...]
     finding: Finding | None
@@ -99,7 +99,7 @@ class Gate:
         model = await self._hone.model() if candidates else ""
         return [await self._look(each, pool, model) for each in candidates]
 
-    async def _look(self, candidate: Candidate, pool: TaskPool, model: str) -> GateItem:
+    async def _look(self, candidate: UnprovenLesson, pool: TaskPool, model: str) -> GateItem:
         declined = await find_declined(self._hone.keeper, candidate.subject)
         name = f"{HELD_OUT}-{len(declined) + 1}" if declined else HELD_OUT
         tasks = await pool.choose(candidate, declined[0][1] if declined else None)
@@ -125,7 +125,7 @@ class Gate:
             )
         return replace(item, state=f"{finding.verdict}: {_count(finding)}", due=True)
 
-    def _find_study(self, candidate: Candidate, name: str, model: str) -> Study | None:
+    def _find_study(self, candidate: UnprovenLesson, name: str, model: str) -> Study | None:
         lesson = candidate.subject.lesson
         known = self.trials.studies(name)
         return next((each for each in known if (each.lesson, each.model) == (lesson, model)), None)

@@ -43,7 +43,7 @@ SHARE = 3
 """One of so many sessions is not held out."""
 
 
-class Candidate(Struct, frozen=True):
+class UnprovenLesson(Struct, frozen=True):
     """A lesson in effect that nobody has confirmed, the change that made it what it is, and the conversations
     that it was learned from."""
 
@@ -66,9 +66,9 @@ def name_task(task: Task) -> str:
     return digest(f"{task.session}\0{task.request}\0{task.created.isoformat()}".encode())[:16]
 
 
-async def find_candidates(hone: Hone, mode: str) -> list[Candidate]:
+async def find_candidates(hone: Hone, mode: str) -> list[UnprovenLesson]:
     """Return the lessons to prove, the newest first: skills, and with `all` entries of the journal, too."""
-    found: dict[Lesson, Candidate] = {}
+    found: dict[Lesson, UnprovenLesson] = {}
     if mode == "off":
         return []
     for entry in await hone.ledger.entries(ChangeQuery(limit=RECENT)):
@@ -86,7 +86,7 @@ async def find_candidates(hone: Hone, mode: str) -> list[Candidate]:
     return list(found.values())
 
 
-async def _read_skill(hone: Hone, entry: Entry) -> list[Candidate]:
+async def _read_skill(hone: Hone, entry: Entry) -> list[UnprovenLesson]:
     name = entry.change.target.removeprefix(SKILL)
     try:
         if facts(await hone.library.files(name)).archived:
@@ -97,15 +97,15 @@ async def _read_skill(hone: Hone, entry: Entry) -> list[Candidate]:
     if await change_of(hone.keeper, subject) != entry.id:
         return []
     history = await hone.ledger.entries(ChangeQuery(target=entry.change.target))
-    return [Candidate(subject, entry.id, _sources(history))]
+    return [UnprovenLesson(subject, entry.id, _sources(history))]
 
 
-async def _read_entries(hone: Hone, entry: Entry) -> list[Candidate]:
+async def _read_entries(hone: Hone, entry: Entry) -> list[UnprovenLesson]:
     target = entry.change.target
     there = entries(await hone.keeper.text(target))
     new = sorted(text for text in await find_new_entries(hone.keeper, entry) if text in there)
     subjects = [Subject(Lesson(LessonKind.ENTRY, target, digest(text.encode())), text) for text in new]
-    return [Candidate(each, entry.id, _sources([entry])) for each in subjects]
+    return [UnprovenLesson(each, entry.id, _sources([entry])) for each in subjects]
 
 
 def _sources(history: Iterable[Entry]) -> frozenset[SessionId]:
@@ -130,7 +130,7 @@ class TaskPool:
     def held_out(self) -> Sequence[Task]:
         return [task for task in self.tasks if is_held_out(task.session)]
 
-    async def choose(self, candidate: Candidate, since: datetime | None = None) -> list[Task]:
+    async def choose(self, candidate: UnprovenLesson, since: datetime | None = None) -> list[Task]:
         """Return the tasks to try a lesson on, in an order of its own; those recorded since a moment, if one
         is given."""
         own = {await self._root(each) for each in candidate.sessions}
