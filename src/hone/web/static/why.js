@@ -46,7 +46,8 @@ function shown(each, again) {
     item.querySelector("div").append(about);
     return item;
   }
-  return el("li", null, el("p", { class: "plain" }, each.kind === "entry" ? each.text : `${each.kind} ${each.name}`), about);
+  const gone = each.kind === "entry" ? el("span", { class: "mark" }, "no longer in the journal in these words") : null;
+  return el("li", null, el("p", { class: "plain" }, gone ? each.text : `${each.kind} ${each.name}`, gone ? " " : null, gone), about);
 }
 
 /** The entries and skills that shaped the last answer, by text and by name. */
