@@ -34,6 +34,7 @@ WRITES = assistant(
     )
 )
 SCRIPT = rules(
+    ("look at staging", rounds("Open https://staging.example:8443 in your browser.")),
     ("notes say main", rounds(assistant(call("read_file", path="changes.txt")), WRITES, "Done.")),
     otherwise=shelf.script,
 )
@@ -106,6 +107,21 @@ async def shoot_question(tab: Tab, path: Path) -> None:
     await tab.page.locator(".question").wait_for(state="detached")
 
 
+async def shoot_why(tab: Tab, path: Path) -> None:
+    """An answer, and the entry that shaped it."""
+    page = tab.page
+    await tab.go("#/chat")
+    await page.get_by_label("Message").fill("How do I look at staging?")
+    await page.get_by_label("Message").press("Enter")
+    await page.locator(".said.assistant footer").wait_for()
+    await page.get_by_role("button", name="Why", exact=True).click()
+    await page.locator(".why summary").first.click()
+    await page.locator(".why .acts").first.wait_for()
+    await tab.quiet()
+    await page.mouse.move(0, 0)
+    await page.screenshot(path=path, animations="disabled")
+
+
 async def unfold(tab: Tab, name: str) -> None:
     """Opens a panel where it is not open anyway."""
     opener = tab.page.get_by_role("button", name=name, exact=True)
@@ -169,6 +185,8 @@ async def draw(folder: Path, views: Sequence[View]) -> None:
             for label, size, scheme in views:
                 async with opened(browser, visit, size, scheme) as tab:
                     await shoot_question(tab, folder / f"approval-{label}.png")
+                    if size != PHONE:  # there, Why is behind the dots of a message
+                        await shoot_why(tab, folder / f"why-{label}.png")
                     assert not tab.trouble.said, tab.trouble.said
 
 

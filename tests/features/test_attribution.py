@@ -19,12 +19,13 @@ from hone.core.transcript import Transcript
 from hone.features.attribution.answers import find_answer
 from hone.features.attribution.citing import ask, choose
 from hone.features.attribution.explaining import explain
+from hone.features.attribution.judging import judge
 from hone.features.attribution.report import to_data, write_lines
 from hone.features.attribution.values import Explanation, ItemKind, ItemPlace, Method, Use
 from hone.knowledge.journal import Add, Remove, ReplaceEntry
 from hone.knowledge.keeper import OWNER
 from hone.knowledge.skills.folder import Create
-from hone.models.scripted import Scripted, call
+from hone.models.scripted import Scripted, call, lines
 from hone.prompt.compose import (
     change_folder,
     compose,
@@ -43,6 +44,7 @@ from hone.prompt.compose import (
 from hone.prompt.news import describe_news, leave_out_news, read_news
 from hone.settings import Settings
 from tests import databases
+from tests.doubles.meanings import Told
 from tests.given import NOON
 
 SKILL = "---\nname: shipping\ndescription: How to ship a release.\n---\n\nRun make ship and wait.\n"
@@ -218,6 +220,20 @@ async def test_the_models_own_word_counts_as_its_word_and_leaves_the_conversatio
         assert prefix == session.agent.prefix, "the fork has the same prefix, byte for byte"
         assert [node.hash for node in asked.nodes[:2]] == [node.hash for node in session.transcript.nodes]
         assert choose("none", cited.items) == []
+
+
+async def test_with_an_embedder_an_entry_that_means_what_the_answer_says_counts_more(
+    home: Path, tmp_path: Path
+) -> None:
+    entry, answer = "User is a vegetarian.", "How about a meatless lasagna with spinach?"
+    async with opened(home, tmp_path, model=Scripted(lines(answer))) as hone:
+        await hone.keeper.note([(USER, Add(entry)), (USER, Add("User lives in Turku."))], OWNER)
+        await (await hone.session()).send("What shall I cook tonight?")
+        found = await find_answer(hone.sessions)
+        plain = {each.item.text: each.score for each in await judge(found)}
+        near = {each.item.text: each.score for each in await judge(found, Told((entry, answer)))}
+        assert near[entry] > plain[entry] + 0.1
+        assert near["User lives in Turku."] == pytest.approx(plain["User lives in Turku."], abs=0.1)
 
 
 ENTRY = st.text(

@@ -9,7 +9,7 @@ import click
 from hone.app import Hone
 from hone.cli.context import with_home
 from hone.cli.options import Options
-from hone.cli.output import echo, echo_json
+from hone.cli.output import echo, echo_json, number_of
 from hone.core.errors import Missing
 from hone.core.value import replace
 from hone.features.attribution.answers import find_answer
@@ -106,7 +106,9 @@ def choose_items(explanation: Explanation, numbers: Sequence[int]) -> list[Judge
     if not used and not numbers:
         raise Missing("Nothing that Hone knows left a trace in this answer, so there is nothing to verify.")
     if wrong := [number for number in numbers if number > len(used)]:
-        raise Missing(f"The list has {len(used)} items; {wrong[0]} is none of them. See hone why.")
+        raise Missing(
+            f"{wrong[0]} is not in the list, which has {number_of(len(used), 'item')}. See hone why."
+        )
     return [used[number - 1] for number in numbers] if numbers else list(used[:FEW])
 
 

@@ -29,6 +29,7 @@ _HUMP = regex(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _NAME = regex(r"(?<![.!?:] )(?<!^)(?<!\w)[A-Z][^\W_]+")
 _IDENTIFIER = regex(r"\b[a-z]+(?:_[a-z]+)+\b")
 _WEIGHTS = {"bias": -2.6, "added": 2.3, "share": 1.2, "about": 1.0, "trait": 3.2, "near": 1.5}
+_EXACT = 1.2
 _MOST = 2.5
 """Weight of added words beyond which more of them say nothing new."""
 
@@ -129,9 +130,11 @@ def _exact(text: str) -> frozenset[str]:
 
 
 def weigh_rarity(found: Sequence[frozenset[str]]) -> Mapping[str, float]:
-    """Return the weight of each stem: 1 if one text has it, less if many do."""
+    """Return the weight of each stem: 1 if one text has it, less if many do, a little more for numbers and
+    identifiers, which nobody says by chance."""
     counts, total = Counter(stem for each in found for stem in each), max(2, len(found))
-    return {stem: log(1 + total / count) / log(1 + total) for stem, count in counts.items()}
+    rarity = {stem: log(1 + total / count) / log(1 + total) for stem, count in counts.items()}
+    return {stem: weight * (1.0 if stem.isalpha() else _EXACT) for stem, weight in rarity.items()}
 
 
 def find_new(turn: TurnText) -> frozenset[str]:

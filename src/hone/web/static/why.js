@@ -26,10 +26,10 @@ export async function why(talk, element, number) {
 function draw(box, data, ask, fresh) {
   const used = data.items.filter((each) => each.use !== "unlikely");
   const rest = data.items.length - used.length;
-  const more = rest ? `${plural(rest, "other item")} in its prompt left no trace.` : "";
+  const more = used.length ? `${plural(rest, "other item")} in its prompt left no trace.` : `${plural(rest, "item")} stood in its prompt.`;
   put(box, el("h3", null, used.length ? "What shaped this answer" : "Nothing that Hone knows left a trace in this answer"),
     used.length ? el("ul", null, used.map((each) => shown(each, fresh))) : null,
-    el("p", { class: "meta" }, more),
+    rest ? el("p", { class: "meta" }, more) : null,
     el("p", { class: "acts" }, action("Ask the model", ask)));
 }
 
