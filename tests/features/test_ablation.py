@@ -1,7 +1,7 @@
 """K2: `hone why --verify` runs a turn again without one lesson, where nothing of the owner's is touched."""
 
 import json
-import os
+import tempfile
 from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
@@ -92,8 +92,17 @@ def everything(folder: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
+@pytest.fixture
+def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where temporary folders are made."""
+    folder = tmp_path / "scratch"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
+
+
 async def test_an_ablation_tells_the_lesson_that_was_needed_from_the_one_that_was_not(
-    home: Path, tmp_path: Path
+    home: Path, tmp_path: Path, scratch: Path
 ) -> None:
     folder = tmp_path / "work"
     folder.mkdir()
@@ -114,7 +123,7 @@ async def test_an_ablation_tells_the_lesson_that_was_needed_from_the_one_that_wa
         assert everything(folder) == mine
         assert await hone.ledger.latest() == known
         assert await hone.sessions.list(origin=None) == sessions
-        assert not [each for each in os.listdir("/tmp") if each.startswith("hone-why-")]
+        assert not [*scratch.glob("hone-why-*")]
         asked = [(prefix, said) for prefix, said in model.calls[before:]]
         assert sum(HERON in prefix.system for prefix, _ in asked) > sum(
             HERON not in prefix.system for prefix, _ in asked
@@ -171,7 +180,9 @@ async def test_a_model_that_varies_and_slips_is_still_understood(home: Path, tmp
         assert [each.verdict for each in found.ablations] == [AblationVerdict.NEEDED, AblationVerdict.SAME]
 
 
-async def test_a_provider_that_fails_ends_it_and_counts_as_nothing(home: Path, tmp_path: Path) -> None:
+async def test_a_provider_that_fails_ends_it_and_counts_as_nothing(
+    home: Path, tmp_path: Path, scratch: Path
+) -> None:
     folder = tmp_path / "work"
     folder.mkdir()
     model = Deployer()
@@ -180,7 +191,7 @@ async def test_a_provider_that_fails_ends_it_and_counts_as_nothing(home: Path, t
         model.fails = True
         with pytest.raises(ModelError, match="no key"):
             await verified(hone, HERON)
-        assert not [each for each in os.listdir("/tmp") if each.startswith("hone-why-")]
+        assert not [*scratch.glob("hone-why-*")]
 
 
 async def test_a_skill_is_left_out_with_all_that_was_read_of_it(home: Path, tmp_path: Path) -> None:
