@@ -344,6 +344,22 @@ FEATURES = (
         },
     ),
     Feature(
+        "checkouts",
+        "memory",
+        {
+            "pull": (
+                "hone.features.checkouts.commands:pull",
+                "Write journal and skills to a folder, to edit them there.",
+            ),
+            "push": (
+                "hone.features.checkouts.commands:push",
+                "Record what you edited in a folder that hone pull wrote.",
+            ),
+        },
+        part="hone.features.checkouts.part:CheckoutsPart",
+        hooks=("checks", "holdings"),
+    ),
+    Feature(
         "local_models",
         "trust",
         {

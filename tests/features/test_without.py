@@ -58,6 +58,7 @@ OWN = {
     "attribution": "why",
     "backends": "backends",
     "backups": "backup",
+    "checkouts": "pull",
     "checkpoints": "rewind",
     "checks": "skills checks",
     "curator": "curator",

@@ -221,7 +221,9 @@ class FileSync:
         folder = places.folder_of(skill(name))
         try:
             listing = self.disk.listing(folder)
-            read = {path.removeprefix(f"{folder}/"): self.disk.read(path) for path in _files(listing, folder)}
+            read = {
+                path.removeprefix(f"{folder}/"): self.disk.read(path) for path in list_files(listing, folder)
+            }
         except StoreError as error:
             self._say(str(error))
             return None
@@ -267,7 +269,7 @@ class FileSync:
             yield from self._lying(places.home_of(target, holding))
 
     def _lying(self, folder: str) -> list[str]:
-        return _files(self.disk.listing(folder), folder)
+        return list_files(self.disk.listing(folder), folder)
 
     async def _edited(self, target: Target, files: Files, edited: list[ReadState]) -> Files:
         taken = {each.path: await self._taken(target, each, files.get(each.path)) for each in edited}
@@ -363,7 +365,7 @@ class FileSync:
             await self._ledger.mark_published(changed)
 
 
-def _files(listing: Sequence[FoundFile], folder: str) -> list[str]:
+def list_files(listing: Sequence[FoundFile], folder: str) -> list[str]:
     """Return the files below a folder, without what editors put there while they save."""
     found = [each.path for each in listing if each.kind is FileKind.FILE]
     return [path for path in found if not _HOUSEKEEPING.search(path.removeprefix(folder))]

@@ -117,6 +117,7 @@ def tell_done(plan: MovePlan, copied: Copied, holdings: Sequence[Holding]) -> No
         click.echo(f"{copied.where} keeps its rows, and refuses to be used for them.")
     else:
         click.echo(f"{visible(str(plan.home / FILE))} is kept as it was and is no longer used.")
+        click.echo("Journal and skills are read from there. To edit them as files: hone pull and hone push")
 
 
 def switch(file: Path, address: str, *, yes: bool) -> None:

@@ -100,6 +100,15 @@ class ReplaceSkill(Struct, frozen=True):
     files: Files
 
 
+class EditFolder(Struct, frozen=True):
+    """The folder as the owner left it in a checkout. `seen` is the digest of all files that it was merged
+    with."""
+
+    kind: ClassVar[ChangeKind] = ChangeKind.EDIT
+    files: Files
+    seen: str
+
+
 class SetFiles(Struct, frozen=True):
     """All that it shall hold, facts included, as undo or merge makes it; nothing takes the skill away."""
 
@@ -121,6 +130,7 @@ Edit = (
     | Install
     | Uninstall
     | ReplaceSkill
+    | EditFolder
     | SetFiles
 )
 
@@ -140,6 +150,10 @@ def apply(name: str, files: Files, edit: Edit) -> dict[str, bytes]:
             after = dict(edit.files)
         case ReplaceSkill():
             after = _replaced(name, files, edit)
+        case EditFolder():
+            if edit.seen != digest_files(files):
+                raise Conflict(f"The skill {name} is no longer what you saw; nothing was changed.")
+            after = _replaced(name, files, ReplaceSkill(edit.files))
         case _:
             after = _changed(name, _present(name, files), edit)
     if after:
