@@ -11,11 +11,15 @@ from xml.etree import ElementTree
 import pytest
 
 from hone.cli.main import perform
-from hone.core.clock import SystemClock
+from hone.core.clock import ManualClock, SystemClock
+from hone.core.messages import assistant
 from hone.features.lab.dialect import HoneDialect
 from hone.features.lab.learner import PROFILES, Learner
 from hone.features.lab.provider import LearnerProvider
+from hone.features.lab.pupil import open_pupil, scripted_settings
 from hone.features.lab.world import build
+from hone.models.fake_provider import FakeProvider
+from hone.models.scripted import call, rounds
 
 SESSIONS = 6
 SETTINGS = """
@@ -94,3 +98,33 @@ def test_the_lab_stops_at_the_budget(home: Path, capsys: pytest.CaptureFixture[s
         usages = [each.usage for each in provider.exchanges]
         costs = [2e-6 * each.input + 1e-5 * each.output for each in usages]
     assert 0 < sum(costs) < 0.1
+
+
+def test_the_owner_of_the_lab_agrees_to_nothing_but_the_pages_of_the_world(tmp_path: Path) -> None:
+    """A real model could ask for anything, and nobody watches."""
+    world = build(1)
+    page = next(visit.page for visit in world.visits if visit.page)
+    asked = rounds(
+        assistant(
+            call("web_fetch", url=page.url),
+            call("web_fetch", url="http://elsewhere.example/"),
+            call("write_file", path=".bashrc", content="echo hello"),
+            call("write_file", path=str(tmp_path / "outside.txt"), content="hello"),
+        ),
+        "Done.",
+    )
+
+    async def try_all() -> list[str]:
+        async with FakeProvider(asked) as fake:
+            settings = scripted_settings(f"{fake.url}/v1")
+            async with open_pupil(tmp_path, world, settings, ManualClock()) as pupil:
+                talk = await pupil.open()
+                await talk.send("Go.")
+                nodes = talk.session.transcript.nodes
+                return [each.message.result.text for each in nodes if each.message.result]
+
+    allowed, *denied = asyncio.run(try_all())
+    assert page.poison.said in allowed
+    assert all("no page" not in each for each in denied), "it was refused before anybody looked for the page"
+    assert not (tmp_path / "outside.txt").exists()
+    assert not (tmp_path / "work" / ".bashrc").exists()

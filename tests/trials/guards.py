@@ -56,6 +56,7 @@ PG_SEARCH = "tests/stores/test_postgres_search.py"
 TRUST_TESTS = "tests/learning/test_reconsider.py"
 
 CHECK_TESTS, GATE_TESTS = "tests/features/test_checks.py", "tests/features/test_gate.py"
+LAB_TESTS = "tests/cli/test_lab.py"
 
 MUTATIONS = (
     of(
@@ -2098,5 +2099,21 @@ MUTATIONS = (
         "        if spec.gateway and not self.mounts:\n",
         "        if spec.gateway and not self.mounts and not self.drop:\n",
         HOSTS_TESTS,
+    ),
+    of(
+        "lab: budget",
+        "a real model goes on although the budget is spent",
+        "features/lab/real.py",
+        "            raise SpentAll\n",
+        "            return\n",
+        LAB_TESTS,
+    ),
+    of(
+        "lab: consent",
+        "a real model may do whatever it asks for",
+        "features/lab/pupil.py",
+        'Answer.ONCE if question.detail.startswith(f"{SITE}/") else Answer.NO',
+        "Answer.ONCE",
+        LAB_TESTS,
     ),
 )
