@@ -14,6 +14,8 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from benchmarks.lab.peer import PYTHON, ROOT, play_job
 from hone.features.lab.figures import ArmFigures, sum_up
 from hone.features.lab.play import LabArm, play_all
@@ -28,21 +30,26 @@ FOLDER = ROOT / "docs" / "lab"
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.lab", description=__doc__)
-    parser.add_argument("--worlds", type=int, default=30)
-    parser.add_argument("--peer-worlds", type=int, default=5)
+    parser.add_argument("--worlds", type=int, default=30, help="for Hone; 0: as measured before")
+    parser.add_argument("--peer-worlds", type=int, default=5, help="0: as measured before")
     parser.add_argument("--workers", type=int, default=os.cpu_count())
     parser.add_argument("--out", type=Path, default=FOLDER)
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
-    hone = run(options, "hone", options.worlds, measure_hone)
-    has_peer = PYTHON.exists() and options.peer_worlds > 0
-    peer = run(options, "peer", options.peer_worlds, measure_peer) if has_peer else []
-    panels = [
-        Panel(f"{name} learner", tuple(each for each in (*hone, *peer) if name in each.arm))
-        for name in LEARNERS
-    ]
-    title = "Tasks that succeed at the first answer, by session"
-    (options.out / "curves.svg").write_text(picture(panels, title), "utf-8")
+    if options.worlds:
+        run(options, "hone", options.worlds, measure_hone)
+    if options.peer_worlds and PYTHON.exists():
+        run(options, "peer", options.peer_worlds, measure_peer)
+    (options.out / "curves.svg").write_text(draw(options.out), "utf-8")
+
+
+def draw(folder: Path) -> str:
+    """Draw what was measured, now or earlier, of both sides."""
+    files = [folder / name for name in ("hone.json", "peer.json")]
+    told = [json.loads(each.read_text("utf-8"))["arms"] for each in files if each.exists()]
+    arms = [arm for each in told for arm in msgspec.convert(each, list[ArmFigures])]
+    panels = [Panel(f"{name} learner", tuple(arm for arm in arms if name in arm.arm)) for name in LEARNERS]
+    return picture(panels, "Tasks that succeed at the first answer, by session")
 
 
 def run(
@@ -50,7 +57,7 @@ def run(
     side: str,
     worlds: int,
     measure: Callable[[Sequence[int], int], list[ArmFigures]],
-) -> list[ArmFigures]:
+) -> None:
     """Measure one side, print its table and write its file."""
     seeds, begun = range(1, worlds + 1), time.monotonic()
     figures = measure(seeds, options.workers)
@@ -59,7 +66,6 @@ def run(
     print(f"{side}: {worlds} worlds for each of {len(figures)} arms, {time.monotonic() - begun:,.0f} s\n")
     data: dict[str, Any] = {"agent": find_version(side), **to_data(figures, SESSIONS, seeds)}
     (options.out / f"{side}.json").write_text(json.dumps(data, indent=1) + "\n", "utf-8")
-    return figures
 
 
 def find_version(side: str) -> str:

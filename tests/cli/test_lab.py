@@ -67,6 +67,14 @@ def test_the_lab_prints_a_table_or_data_and_draws_the_curves(
     assert not (home / "hone.db").exists(), "the lab leaves the user's home alone"
 
 
+def test_where_learning_is_off_for_all_processes_the_lab_says_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HONE_LEARNING", "off")
+    assert perform(["lab"]) == 2
+    assert "env -u HONE_LEARNING hone lab" in capsys.readouterr().err
+
+
 def test_a_model_of_the_users_learns_in_the_lab_at_a_cost_that_is_said_before(
     home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

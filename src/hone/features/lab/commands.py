@@ -22,11 +22,13 @@ from hone.features.lab.plot import Panel, picture
 from hone.features.lab.real import LabBudget, LabEstimate, RealRun, estimate
 from hone.features.lab.report import table, to_data
 from hone.features.lab.world import SESSIONS, build
+from hone.learning.lookback import Schedule
 
 WORLDS = 3
 USUAL = ("honest", "careless")
 TITLE = "Tasks that succeed at the first answer, by session"
 ALONE = "A real model costs money, and Hone cannot ask here. Add --yes."
+UNSET = "Unset it: env -u HONE_LEARNING hone lab"
 EPILOG = """\b
 Examples:
   hone lab
@@ -87,6 +89,8 @@ def lab(options: Options, /, plot: Path | None, as_json: bool, yes: bool, **chos
     wanted = LabOptions(**chosen)
     if wanted.model and wanted.learners:
         raise click.UsageError("--learner is a scripted model and --model a real one: use one of them.")
+    if os.environ.get("HONE_LEARNING") == Schedule.OFF:
+        raise click.UsageError(f"HONE_LEARNING=off turns learning off in the lab, too. {UNSET}")
     panels = [_play_real(options, wanted, yes=yes)] if wanted.model else list(_play_scripted(wanted))
     figures = [arm for panel in panels for arm in panel.arms]
     if plot:

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from hone.core.clock import ManualClock
 from hone.core.errors import HoneError
+from hone.core.value import replace
 from hone.features.lab.dialect import HoneDialect
 from hone.features.lab.learner import PROFILES, Learner, Profile, TaskTruth
 from hone.features.lab.owner import Visited, WorldOwner
@@ -46,7 +47,8 @@ Tell = Callable[[], object]
 
 async def play(world: World, profile: Profile, root: Path, *, learns: bool = True) -> Played:
     """Play a world. `root` holds the home and the owner's folder, `work`, afterwards."""
-    clock, learner = ManualClock(), Learner(world, profile, HoneDialect())
+    tries = profile if learns else replace(profile, eager=0.0)  # it does not call what is off
+    clock, learner = ManualClock(), Learner(world, tries, HoneDialect())
     async with LearnerProvider(learner, clock) as provider:
         settings = scripted_settings(provider.url)
         used = settings if learns else without_learning(settings)

@@ -9,7 +9,7 @@ from hone.cli.drawing import framed
 from hone.features.lab.figures import EXAM, SUCCESS, ArmFigures, Curve, Point
 from hone.features.lab.report import describe
 
-WIDTH, TOP, BOTTOM, LEFT, GAP = 860, 62, 58, 40, 44
+WIDTH, TOP, BOTTOM, LEFT, RIGHT, GAP = 860, 62, 58, 42, 10, 58
 PLOT = 240
 """Height of a panel."""
 STEPS = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -24,7 +24,7 @@ class Panel(Struct, frozen=True):
 
 def picture(panels: Sequence[Panel], title: str) -> str:
     """Return an SVG file."""
-    width = (WIDTH - LEFT - GAP * (len(panels) - 1)) / len(panels)
+    width = (WIDTH - LEFT - RIGHT - GAP * (len(panels) - 1)) / len(panels)
     height = TOP + PLOT + BOTTOM + 18 * max(len(each.arms) for each in panels)
     drawn = [f'<text class="heading" x="0" y="18">{escape(title)}</text>']
     for number, panel in enumerate(panels):
