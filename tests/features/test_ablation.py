@@ -1,6 +1,7 @@
 """K2: `hone why --verify` runs a turn again without one lesson, where nothing of the owner's is touched."""
 
 import json
+import os
 import tempfile
 from collections.abc import Sequence
 from itertools import product
@@ -23,6 +24,7 @@ from hone.features.attribution.explaining import explain
 from hone.features.attribution.items import list_items
 from hone.features.attribution.report import verification_data, write_verification
 from hone.features.attribution.rerunning import collect_files
+from hone.features.attribution.scratch import scratch_folder
 from hone.features.attribution.values import ItemKind, Method, PromptItem, Use
 from hone.features.attribution.verifying import (
     LOOKS,
@@ -33,6 +35,7 @@ from hone.features.attribution.verifying import (
     decide,
     is_over,
 )
+from hone.files.locks import acquire, release
 from hone.knowledge.journal import Add, ReplaceEntry
 from hone.knowledge.keeper import OWNER
 from hone.knowledge.skills.folder import Create
@@ -242,6 +245,26 @@ def test_what_a_run_begins_with_has_no_secret_no_hidden_file_and_nothing_from_el
     (tmp_path / "other.txt").write_text("not mine")
     (folder / "link.txt").symlink_to(tmp_path / "other.txt")
     assert collect_files(folder, ()) == {"sub/a.txt": "one"}
+
+
+def test_what_a_killed_process_left_goes_with_the_next_run_and_nothing_else(scratch: Path) -> None:
+    left, used, young, other = (
+        scratch / name for name in ("hone-why-1", "hone-why-2", "hone-why-3", "notes")
+    )
+    for folder in (left, used, young, other):
+        (folder / "home").mkdir(parents=True)
+        if folder is not young:
+            os.utime(folder, (1, 1))
+    (scratch / "hone-why-link").symlink_to(other)
+    handle = acquire(used / ".lock")
+    os.utime(used, (1, 1))
+    with scratch_folder() as root:
+        assert root.stat().st_mode & 0o777 == 0o700
+        names = {path.name for path in scratch.iterdir()}
+        assert names == {"hone-why-2", "hone-why-3", "notes", "hone-why-link", root.name}
+    assert not root.exists()
+    assert (other / "home").is_dir()
+    release(handle)
 
 
 def test_the_error_of_the_sign_test_is_held_for_every_stopping(figures: Figures) -> None:

@@ -6,11 +6,8 @@ loss. So a sign test decides, with looks after 6, 10, 14 and 20 pairs that diffe
 it says otherwise in at most 4.9 % of all cases: tests/features/test_ablation.py adds them up.
 """
 
-import asyncio
-import tempfile
 from collections.abc import Callable, Sequence
 from enum import StrEnum
-from pathlib import Path
 
 from msgspec import Struct
 
@@ -23,8 +20,8 @@ from hone.core.turn import Turn
 from hone.features.attribution.ablating import GivenTurn, give, leave_out
 from hone.features.attribution.measure import stems
 from hone.features.attribution.rerunning import TurnRoom
+from hone.features.attribution.scratch import scratch_folder
 from hone.features.attribution.values import AnsweredTurn, PromptItem
-from hone.sandbox.clearing import cleared
 
 LOOKS = {6: 0, 10: 1, 14: 2, 20: 3}
 """By number of pairs that differ, how many of them may be losses."""
@@ -83,14 +80,11 @@ class Verifier:
 
     async def verify(self, items: Sequence[PromptItem], tell: Progress = lambda _: None) -> Verification:
         """Raises ModelError if the provider gives no answer."""
-        root = await asyncio.to_thread(_make_root)
-        try:
+        with scratch_folder() as root:
             room = TurnRoom(self._owner, self._answer, root)
             given = give(self._answer)
             whole: list[float] = []
             found = [await self._test(room, given, item, whole, tell) for item in items]
-        finally:
-            cleared(root)
         usage = [each for turn in self._turns for each in turn.usage]
         costs = [each.cost for each in usage if each.cost is not None]
         tokens = sum(each.input + each.output for each in usage)
@@ -118,10 +112,6 @@ class Verifier:
         self._turns.append(turn)
         tell(len(self._turns))
         return agree(self._answer.turn, turn.nodes)
-
-
-def _make_root() -> Path:
-    return Path(tempfile.mkdtemp(prefix="hone-why-")).resolve()
 
 
 _LOST = "It was not found in the stored prompt."
