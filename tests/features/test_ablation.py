@@ -23,7 +23,7 @@ from hone.features.attribution.commands import add_ablations
 from hone.features.attribution.explaining import explain
 from hone.features.attribution.items import list_items
 from hone.features.attribution.report import verification_data, write_verification
-from hone.features.attribution.rerunning import collect_files
+from hone.features.attribution.rerunning import close_settings, collect_files
 from hone.features.attribution.scratch import scratch_folder
 from hone.features.attribution.values import ItemKind, Method, PromptItem, Use
 from hone.features.attribution.verifying import (
@@ -40,6 +40,8 @@ from hone.knowledge.journal import Add, ReplaceEntry
 from hone.knowledge.keeper import OWNER
 from hone.knowledge.skills.folder import Create
 from hone.models.scripted import Scripted, call
+from hone.settings import Settings
+from hone.settings.sections import HookSettings, McpSettings, Memory
 from tests.conftest import Figures
 
 HERON, DUE = "The staging server is called heron.", "Invoices are due within 30 days."
@@ -231,6 +233,16 @@ def test_a_memory_and_a_template_are_left_out_of_the_messages() -> None:
     assert kept.reminder
     assert kept.reminder.text == "- host: heron"
     assert _without_memory(kept, PromptItem(ItemKind.MEMORY, "host", "heron")).reminder is None
+
+
+def test_nothing_of_the_owners_that_runs_outside_the_sandbox_is_there() -> None:
+    memory = Memory(backend="sqlite", freshness="next-turn")
+    hook = HookSettings(event="turn_end", command="true")
+    closed = close_settings(
+        Settings(plugins=("a.b:c",), hooks=(hook,), mode="full", fallback="openai/m", memory=memory)
+    )
+    assert (closed.plugins, closed.hooks, closed.mcp, closed.mode) == ((), (), McpSettings(), "auto")
+    assert (closed.memory.backend, closed.memory.freshness, closed.fallback) == ("null", "next-session", "")
 
 
 def test_what_a_run_begins_with_has_no_secret_no_hidden_file_and_nothing_from_elsewhere(

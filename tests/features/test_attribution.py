@@ -9,19 +9,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hone.app import Hone
-from hone.core.errors import Missing
+from hone.core.errors import Missing, Refused
+from hone.core.ids import SessionId
 from hone.core.knowledge import News, Snapshot
 from hone.core.ledger import MEMORY, USER, ChangeId
-from hone.core.messages import Message, Role, assistant
+from hone.core.messages import Message, Reminder, Role, assistant, user
+from hone.core.messages import answer as answered
+from hone.core.ports import Header
 from hone.core.prefix import Prefix
 from hone.core.skill import ListedSkill, SkillOrigin
 from hone.core.transcript import Transcript
-from hone.features.attribution.answers import find_answer
+from hone.core.trust import Trust
+from hone.features.attribution.ablating import give, leave_out
+from hone.features.attribution.answers import find_answer, find_end, find_start
 from hone.features.attribution.citing import ask, choose
 from hone.features.attribution.explaining import explain
+from hone.features.attribution.items import list_items
 from hone.features.attribution.judging import judge
 from hone.features.attribution.report import to_data, write_lines
-from hone.features.attribution.values import Explanation, ItemKind, ItemPlace, Method, Use
+from hone.features.attribution.values import AnsweredTurn, Explanation, ItemKind, ItemPlace, Method, Use
 from hone.knowledge.journal import Add, Remove, ReplaceEntry
 from hone.knowledge.keeper import OWNER
 from hone.knowledge.skills.folder import Create
@@ -175,6 +181,71 @@ async def test_an_answer_keeps_the_prompt_it_was_made_with_when_the_model_change
         assert "The staging server is called heron." not in later, "it is in neither prefix nor note"
         branched = await hone.branch(session.id)
         assert shaped(await why(hone, branched, 2)) == ["The staging server is called heron."]
+
+
+async def test_an_answer_keeps_its_prompt_when_the_conversation_is_shortened(
+    home: Path, tmp_path: Path, database: str
+) -> None:
+    """A note that was cut out later was there when the model answered."""
+    async with opened(home, tmp_path, database) as hone:
+        await taught(hone)
+        session = await hone.session()
+        await session.send("Hello.")
+        await hone.keeper.note([(MEMORY, Add("Parcels go to gate 7."))], OWNER)
+        for number in range(6):
+            await session.send(f"Where do I deploy branch {number}?")
+        whole = len(session.transcript)
+        last = (await find_answer(hone.sessions, session.id)).turn
+        assert await session.compact()
+        assert len(session.transcript) < whole
+        answer = await find_answer(hone.sessions, session.id)
+        assert (len(answer.before) + len(answer.turn), answer.number) == (whole, len(session.transcript))
+        assert [node.digest for node in answer.turn] == [node.digest for node in last]
+        items = {each.text: each for each in list_items(answer)}
+        assert (items["Parcels go to gate 7."].place, items["Parcels go to gate 7."].message) == (
+            ItemPlace.NOTE,
+            3,
+        )
+        await session.send("And branch 7?")
+        later = await find_answer(hone.sessions, session.id)
+        assert len(later.before) + len(later.turn) == len(session.transcript)
+
+
+def test_memories_examples_and_what_was_looked_up_or_written_are_items_of_the_turn() -> None:
+    said = Transcript("root")
+    for message in (
+        Message(Role.USER, user("Add 1 and 2.").parts, template="sums"),
+        Message(Role.ASSISTANT, (call("execute_code", code="print(1 + 2)"),), template="sums"),
+        Message(
+            Role.USER, (Reminder("- host: heron\n  port 8443\n- team: blue", "owner"), *user("Hi.").parts)
+        ),
+        assistant(made := call("memory", action="add", target="user", text="Likes tea.", evidence=["Hi."])),
+        answered(made, "Saved (change 3). user: 10 of 2,000 characters."),
+        assistant(failed := call("memory", action="add", text="Not kept.", evidence=["Hi."])),
+        answered(failed, "Refused.", failed=True),
+        assistant("Hello."),
+        user("Where do we deploy?"),
+        assistant(asked := call("memory_backend", action="query", query="deploy")),
+        answered(asked, "deploy/host: heron"),
+        assistant("To heron."),
+    ):
+        said = said.then(message, Trust.OWNER, NOON)
+    nodes = said.nodes
+    header = Header(SessionId("0a1b2c3d4e"), NOON)
+    turn = AnsweredTurn(header, Prefix("openai/m", "Hello."), nodes[:8], nodes[8:], 12)
+    assert (find_end(nodes), find_start(nodes, 11), find_start(nodes, 7)) == (11, 8, 2)
+    items = {(each.kind, each.name): each for each in list_items(turn)}
+    assert items[ItemKind.TEMPLATE, "sums"].place is ItemPlace.EXAMPLES
+    assert items[ItemKind.MEMORY, "host"].text == "heron\nport 8443"
+    assert items[ItemKind.MEMORY, "team"].message == 3
+    assert items[ItemKind.MEMORY, "deploy"].place is ItemPlace.CONVERSATION
+    assert items[ItemKind.ENTRY, "user"].text == "Likes tea."
+    assert not [each for each in items.values() if each.text == "Not kept."]
+    assert leave_out(give(turn), items[ItemKind.TEMPLATE, "sums"]).before == nodes[2:8]
+    fewer = leave_out(give(turn), items[ItemKind.MEMORY, "team"]).before[2].message.reminder
+    assert fewer == Reminder("- host: heron\n  port 8443", "owner")
+    with pytest.raises(Refused, match="cannot be left out"):
+        leave_out(give(turn), items[ItemKind.ENTRY, "user"])
 
 
 async def test_a_skill_counts_by_record_and_a_failed_view_does_not(home: Path, tmp_path: Path) -> None:
