@@ -42,8 +42,10 @@ from hone.knowledge.skills.folder import Create
 from hone.models.scripted import Scripted, call
 from hone.settings import Settings
 from hone.settings.sections import HookSettings, McpSettings, Memory
-from tests.conftest import Figures
+from tests.conftest import Figures, requires
 
+LOOK, REFUSED = "curl http://127.0.0.1:9/", "Failed to connect"
+"""A command that the owner allows, and what it says if it reached the network."""
 HERON, DUE = "The staging server is called heron.", "Invoices are due within 30 days."
 
 
@@ -71,16 +73,18 @@ class Deployer(Scripted):
         if len(done) == 1:
             return assistant(call("write_file", path="target.txt", content=where))
         if len(done) == 2:
-            return assistant(call("terminal", command="curl http://127.0.0.1:9", network=True))
+            return assistant(call("terminal", command=LOOK, network=True))
         extra = self.luck.choice(["", " It is quick.", " All is well."]) if self.slips else ""
         return assistant(f"It is deployed to {where}.{extra}")
 
 
 async def answered(hone: Hone, folder: Path) -> None:
+    requires("curl")
     (folder / "notes.txt").write_text("Deploy on Friday.\n")
     (folder / ".hidden").write_text("mine")
     await hone.keeper.note([(MEMORY, Add(HERON)), (MEMORY, Add(DUE))], OWNER)
-    await (await hone.session()).send("Deploy the branch for a first look.")
+    turn = await (await hone.session()).send("Deploy the branch for a first look at http://127.0.0.1:9/.")
+    assert any(REFUSED in each.message.result.text for each in turn.nodes if each.message.result)
 
 
 async def verified(hone: Hone, *texts: str, pairs: int = PAIRS) -> Verification:
@@ -90,7 +94,7 @@ async def verified(hone: Hone, *texts: str, pairs: int = PAIRS) -> Verification:
 
 
 def opened(home: Path, folder: Path, model: Scripted) -> Hone:
-    return Hone(home=home, folder=folder, model=model, learning="off")
+    return Hone(home=home, folder=folder, model=model, learning="off", allow=("terminal: curl *",))
 
 
 def everything(folder: Path) -> dict[str, bytes]:
@@ -136,7 +140,7 @@ async def test_an_ablation_tells_the_lesson_that_was_needed_from_the_one_that_wa
         answers = [
             node.message.result.text for _, said in asked for node in said.nodes if node.message.result
         ]
-        assert not [text for text in answers if "Connection refused" in text], "nothing reached the network"
+        assert not [text for text in answers if REFUSED in text], "nothing reached the network"
         explanation = add_ablations(await explain(hone, await find_answer(hone.sessions)), found.ablations)
         assert [each.item.text for each in explanation.used] == [HERON]
         assert (explanation.used[0].use, explanation.used[0].by[-1]) == (Use.USED, Method.ABLATION)
