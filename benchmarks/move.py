@@ -90,7 +90,7 @@ def measure(home: Path, url: str) -> None:
 
 def look(home: Path) -> Fingerprints:
     with closing(apsw.Connection(str(home / FILE))) as connection:
-        return fingerprint(SqliteEnd(connection), "", lambda *_: None)
+        return fingerprint(SqliteEnd(connection, home), "", lambda *_: None)
 
 
 def run_step(way: str, home: Path, url: str) -> Mapping[str, float]:

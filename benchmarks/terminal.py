@@ -26,6 +26,7 @@ from benchmarks.bench import environment
 from benchmarks.pacing import RATE, streaming
 from benchmarks.revision import ROOT, unpacked
 from benchmarks.start import HERE, Row, alternate, table
+from hone.files.documents import FileDocuments
 from hone.runtime.trust import Folders
 
 RUNS, KEYS, TOKENS = 10, 200, 1000
@@ -53,7 +54,7 @@ class Chat:
     def __enter__(self) -> "Chat":
         home = self.folder / "home"
         home.mkdir(mode=0o700, exist_ok=True)
-        Folders.of(home).trust(self.folder)
+        Folders.of(FileDocuments(home)).trust(self.folder)
         self.terminal, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
         environ = environment(home, self.url) | {"PYTHONPATH": str(self.source), "TERM": "xterm-256color"}

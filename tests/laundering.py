@@ -16,6 +16,7 @@ from hone.core.transcript import Transcript
 from hone.core.trust import Trust
 from hone.core.value import replace
 from hone.core.work import Work
+from hone.files.documents import FileDocuments
 from hone.files.watching import file_time
 from hone.runtime.danger import danger
 from hone.runtime.provenance.observer import Provenance
@@ -65,7 +66,7 @@ class Place:
 
     @property
     def folders(self) -> Folders:
-        return Folders.of(self.home)
+        return Folders.of(FileDocuments(self.home))
 
     def git(self, *arguments: str, check: bool = True) -> str:
         """The owner's Git, outside Hone."""
@@ -89,7 +90,7 @@ class Place:
     @asynccontextmanager
     async def later(self) -> AsyncIterator[Talk]:
         """A later conversation that has seen nothing foreign, as another process would have it."""
-        provenance = Provenance(self.home, Folders.of(self.home), lambda _: self.reach)
+        provenance = Provenance(self.home, Folders.of(FileDocuments(self.home)), lambda _: self.reach)
         other = Place(self.home, self.folder, provenance, self.sandbox, self.reach)
         try:
             async with other.talk() as talk:
@@ -110,9 +111,9 @@ async def place(
 ) -> AsyncIterator[Place]:
     home.mkdir(parents=True, exist_ok=True)
     folder.mkdir(parents=True, exist_ok=True)
-    Folders.of(home).trust(folder)
+    Folders.of(FileDocuments(home)).trust(folder)
     around = reach or Reach()
-    provenance = Provenance(home, Folders.of(home), lambda _: around)
+    provenance = Provenance(home, Folders.of(FileDocuments(home)), lambda _: around)
     made = Place(home, folder, provenance, sandbox or pretended(), around)
     (folder / "main.py").write_text(OWN_CODE)
     (folder / "README.md").write_text("# Recipes\n\nA small collection of recipes that we like to cook.\n")

@@ -30,6 +30,7 @@ from hone.core.trust import Trust
 from hone.core.value import replace
 from hone.core.visible import path_to_text, text_to_path
 from hone.core.work import Work, WorkObserver
+from hone.files.documents import choose_documents
 from hone.files.tree import FileTree
 from hone.knowledge.admission import KeeperRules, LearningMode
 from hone.knowledge.keeper import Keeper
@@ -52,13 +53,12 @@ from hone.runtime.model_factory import ModelFactory
 from hone.runtime.parts import Parts
 from hone.runtime.permissions.factory import PermissionsFactory
 from hone.runtime.permissions.rules import parse_rules
-from hone.runtime.provenance.lazy import Beside, LazyProvenance
+from hone.runtime.provenance.lazy import LazyProvenance
 from hone.runtime.session import Session, SessionDeps, new_id
 from hone.runtime.task_runner import TaskRunner
 from hone.runtime.toolbox_factory import BuiltIn, ChosenTools, Enclosure, Equip, ToolboxDeps, ToolboxFactory
 from hone.runtime.triggers import configure_topics
 from hone.runtime.trust import Folders, OwnersList
-from hone.sandbox.caches import cache_of
 from hone.sandbox.choice import Sandbox
 from hone.settings import Settings, home_folder, read
 from hone.stores.home import Stores, open_stores
@@ -125,15 +125,17 @@ class Hone(TaskRunner):
         self.tools = ChosenTools.choose(builtin_tools, tools)
         self.system = system
         self.notices: list[str] = []
-        self.folders = Folders.of(self.home)
-        self.provenance = LazyProvenance(self.home, self.folders, self._beside)
-        self.instructions = Instructions(self.folders, OwnersList(self.home / "instructions.json"))
+        self.documents = choose_documents(self.home, self.settings.database, lambda: self.stores.documents)
+        self.folders = Folders.of(self.documents)
+        self.provenance = LazyProvenance(self.home, self.folders, self.settings.sandbox_in)
+        self.instructions = Instructions(self.folders, OwnersList(self.documents, "instructions.json"))
         self._said: set[str] = set()
         self._sections = PromptSections(self.clock, self.instructions, self.say)
         self._model = model
         self._schedule = choose_schedule(learning, os.environ.get("HONE_LEARNING", ""))
         self._learning_wait = learning_wait
-        self.permissions = PermissionsFactory(self.home, self.settings, self.folders, ask, mode, self.say)
+        kept = (self.home, self.documents, self.settings, self.folders)
+        self.permissions = PermissionsFactory(*kept, ask, mode, self.say)
         self._parts = Parts(self, FEATURES, self.settings.plugins)
 
     async def close(self, *, wait: bool = True) -> None:
@@ -396,7 +398,8 @@ class Hone(TaskRunner):
     def toolboxes(self) -> ToolboxFactory:
         """From a folder to the tools that work in it."""
         sandbox = self.enclosure.sandbox if self.enclosure else self._sandbox()
-        needed = (self.home, self.settings, sandbox, self.clock, self.models.http, self._tools, self._work)
+        kept = (self.home, self.documents, self.settings)
+        needed = (*kept, sandbox, self.clock, self.models.http, self._tools, self._work)
         return ToolboxFactory(ToolboxDeps(*needed, self.tools, self._parts.wrap, self.provenance.remember))
 
     def _sandbox(self) -> Sandbox:
@@ -462,11 +465,6 @@ class Hone(TaskRunner):
     def mode(self) -> Mode:
         """The mode in which conversations begin."""
         return self.permissions.mode
-
-    def _beside(self, folder: Path) -> Beside:
-        """Return what commands in a folder can also read, and where they can also write."""
-        access = self.settings.sandbox_in(folder).access()
-        return access.read, (cache_of(self.home, folder), *access.write)
 
     def _work(self, folder: Path) -> Work:
         """Return what observes the tools of one conversation in a folder."""

@@ -6,6 +6,7 @@ no holding names.
 
 from collections.abc import Iterable
 
+from hone.core.documents import CONSENT, RULES
 from hone.core.holding import FOREVER, Backup, Holding
 from hone.core.part import Part
 
@@ -91,7 +92,6 @@ HOLDINGS = (
         LIMITED,
         places=("spill/",),
         eraser=f"{PLACES}spill",
-        stays="tools read them as files",
     ),
     Holding(
         "history",
@@ -118,7 +118,10 @@ HOLDINGS = (
     Holding(
         "damaged copies",
         "the database as it was before a repair or a move",
-        places=("hone-damaged-*", "hone.db.repairing*", "hone-moved-*", "hone.db.moving*"),
+        places=(
+            *("hone-damaged-*", "hone.db.repairing*"),
+            *("hone-moved-*", "hone-moved-files-*/", "hone.db.moving*", "hone.db.moving-files/"),
+        ),
         backup=Backup.LEFT_OUT,
         eraser=f"{PLACES}CopyEraser",
         stays="copies of a file of this home",
@@ -148,12 +151,15 @@ HOLDINGS = (
         "rules",
         "which folders, files and instructions you trust, and what is allowed and denied",
         "until you change them",
-        places=(
-            *("trusted.json", "untrusted.json", "asked.json"),
-            *("instructions.json", "approved.json", "permissions.json"),
-        ),
+        places=(*RULES.fixed, *CONSENT.fixed),
         backup=Backup.ASKED,
-        stays="they are about folders and files on this machine",
+    ),
+    Holding(
+        "documents",
+        "templates, experiments, long results and rules, where the database is elsewhere",
+        "as long as in a home",
+        elsewhere=("documents",),
+        eraser=f"{PLACES}spill",
     ),
     Holding(
         "keys",
@@ -165,17 +171,14 @@ HOLDINGS = (
         ),
         backup=Backup.LEFT_OUT,
         stays="keys never leave this machine",
-        elsewhere=("serve_values",),
     ),
     Holding(
         "locks and caches",
-        "locks, caches of tools that can be filled again, a name of the home for a database elsewhere, and "
-        "what servers on one database tell each other at a moment",
+        "locks, caches of tools that can be filled again, and a name of the home for a database elsewhere",
         "caches: 30 days after their last use",
         places=("*.lock", "locks/", "caches/", "checkout"),
         backup=Backup.LEFT_OUT,
         stays="they belong to this machine",
-        elsewhere=("turns", "questions", "listeners", "posts"),
     ),
 )
 

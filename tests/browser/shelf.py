@@ -14,6 +14,7 @@ from hone.features.experiments.store import Studies
 from hone.features.experiments.values import Arm, Check, Lesson, LessonKind, Run, Study, Task
 from hone.features.templates.part import TemplatesPart
 from hone.features.templates.values import Example, Template, WorkKind
+from hone.files.documents import FileDocuments
 from hone.knowledge.skills.folder import Create
 from tests.browser import tale
 from tests.curating import LEARNED, merge
@@ -57,7 +58,7 @@ def _template(session: str) -> Template:
 
 def _study(home: Path, session: str) -> None:
     """A skill that helps, and one of which that cannot be said."""
-    studies, now = Studies(home), datetime.now(UTC)
+    studies, now = Studies(FileDocuments(home), home), datetime.now(UTC)
     request = "Write the weekly report from the log in this folder."
     check = Check(text="two lines a theme")
     studies.add(Task(EXPERIMENT, SessionId(session), now, "/work", request, check))

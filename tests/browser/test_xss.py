@@ -22,6 +22,7 @@ from hone.features.experiments.store import Studies
 from hone.features.experiments.values import Check, Lesson, LessonKind, Study, Task
 from hone.features.templates.part import TemplatesPart
 from hone.features.templates.values import Example, Template, WorkKind
+from hone.files.documents import FileDocuments
 from hone.knowledge.journal import Add
 from hone.knowledge.keeper import OWNER
 from hone.knowledge.skills.folder import Create, WriteFile
@@ -110,7 +111,7 @@ async def plant_further(hone: Hone, name: str, text: str, session: SessionId) ->
     example = Example("read_file", shown, text, len(text), Trust.LOCAL, Trust.LOCAL)
     template = Template(name, WorkKind.FILE, session, now, text, (line,), (example,))
     await hone.part(TemplatesPart).store.add(template)
-    studies, check = Studies(hone.home), Check(text, text, ((line, text),))
+    studies, check = Studies(FileDocuments(hone.home), hone.home), Check(text, text, ((line, text),))
     studies.add(Task(name, session, now, "/work", text, check, {line: text}))
     studies.study(Study(name, Lesson(LessonKind.SKILL, line, "ab12"), line, now))
     hone.permissions.rules.add("", "allow", Rule("terminal", line))

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pyte
 
+from hone.files.documents import FileDocuments
 from hone.models.fake_provider import FakeProvider
 from hone.runtime.trust import Folders
 
@@ -234,7 +235,7 @@ async def terminal(
 ) -> AsyncIterator[Terminal]:
     columns, lines = size
     if trusted:
-        Folders.of(Path(env["HONE_HOME"])).trust(folder or Path.cwd())
+        Folders.of(FileDocuments(Path(env["HONE_HOME"]))).trust(folder or Path.cwd())
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
     process = await asyncio.create_subprocess_exec(

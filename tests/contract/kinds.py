@@ -19,6 +19,7 @@ from hone.stores.postgres import home as postgres_home
 from hone.stores.postgres.database import PostgresDatabase, PostgresPool
 from tests import databases
 from tests.reference.claims import InMemoryClaims
+from tests.reference.documents import InMemoryDocuments
 from tests.reference.ledger import InMemoryCuratorRuns, InMemoryLedger, InMemorySkillCatalog
 from tests.reference.recall import InMemoryRecall
 from tests.reference.sessions import InMemoryJobs, InMemoryOutbox, InMemorySessions
@@ -38,7 +39,7 @@ def _absent() -> NoReturn:
 
 def reference() -> Stores:
     sessions, ledger = InMemorySessions(), InMemoryLedger()
-    vectors, claims = InMemoryVectors(sessions), InMemoryClaims()
+    vectors, claims, documents = InMemoryVectors(sessions), InMemoryClaims(), InMemoryDocuments()
     return Stores(
         sessions,
         ledger,
@@ -51,6 +52,7 @@ def reference() -> Stores:
         lambda: vectors,
         _absent,
         _absent,
+        lambda: documents,
         _nothing,
     )
 

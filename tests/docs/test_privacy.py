@@ -10,7 +10,9 @@ PAGE = Path(__file__).parents[2] / "docs" / "privacy.md"
 
 
 def row(each: Holding) -> str:
-    places = ", ".join(f"`{place}`" for place in each.places) or "`hone.db`"
+    places = ", ".join(f"`{place}`" for place in each.places) or (
+        "`hone.db`" if each.tables else "PostgreSQL"
+    )
     cells = (each.name, each.keeps, places, each.lasts, "yes" if each.eraser else "no")
     return f"| {' | '.join(cells)} |"
 

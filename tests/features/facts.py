@@ -22,6 +22,7 @@ from hone.features.experiments.store import Studies
 from hone.features.experiments.values import Check, Task, TaskMessage
 from hone.features.templates.store import Templates
 from hone.features.templates.values import Example, Template, WorkKind
+from hone.files.documents import FileDocuments
 from hone.files.exports import note_export
 from hone.knowledge import journal
 from hone.knowledge.items import Items, KeptMemory
@@ -127,12 +128,13 @@ async def beside(hone: Hone, session: SessionId, fact: str, tag: str) -> None:
     (home / f"hone-damaged-20261116-00000{len(tag)}.db").write_bytes(b"\0" * 100 + fact.encode())
     (home / f"MEMORY.md~{tag}").write_text(f"- {fact}\n")
     example = Example("read_file", json.dumps({"path": fact}), fact, 5, Trust.AGENT, Trust.LOCAL)
-    await Templates(home).add(Template(f"t-{tag}", WorkKind.FILE, session, AT, f"On {tag}.", (), (example,)))
+    templates = Templates(FileDocuments(home))
+    await templates.add(Template(f"t-{tag}", WorkKind.FILE, session, AT, f"On {tag}.", (), (example,)))
     other = Template(f"u-{tag}", WorkKind.FILE, SessionId("other"), AT, fact, (), (example,))
-    await Templates(home).add(other)
+    await templates.add(other)
     message = TaskMessage(encode(user(fact)).decode(), Trust.OWNER, AT)
     task = Task(f"e-{tag}", session, AT, "/work", fact, Check("true", fact, ()), {"a": fact}, (message,))
-    Studies(home).add(task)
+    Studies(FileDocuments(home), home).add(task)
     run = CuratorRun(AT, "it was time", session, error=fact, report=f"About {fact}.")
     known = await hone.stores.curator_runs.runs(1)
     made, _ = await hone.stores.curator_runs.complete(run, known[0].id if known else CuratorRunId(0), (), {})

@@ -408,7 +408,9 @@ async def test_old_and_excess_checkpoints_go_oldest_first_and_the_running_sessio
         assert len(await world.service.history.turns(world.header.id)) == 1
         assert await world.service.forget(world.header.id) == 1
         assert await store.run(pruning.examine) == (0, 0, 0)
-        assert await store.run(lambda connection: connection.pragma("page_count")) < 40  # room is given back
+        assert (
+            await store.run(lambda connection: connection.execute("PRAGMA page_count").get) < 40
+        )  # room is given back
 
 
 async def test_a_damaged_content_is_noticed_and_the_file_left(tmp_path: Path) -> None:

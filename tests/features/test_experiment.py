@@ -36,8 +36,10 @@ from hone.features.experiments.values import (
     Task,
     TaskMessage,
 )
+from hone.features.experiments.working import delete, working
 from hone.features.templates.part import TemplatesPart
 from hone.features.templates.seeding import TemplateOptions as Pattern
+from hone.files.documents import FileDocuments
 from hone.knowledge.journal import Add, entries
 from hone.knowledge.keeper import OWNER
 from hone.knowledge.skills.folder import Create, Rewrite
@@ -202,7 +204,7 @@ async def test_the_arms_differ_in_the_lesson_and_in_nothing_else(home: Path, tmp
             assert all("naming-files" in system for system in systems)
             assert all(run.success for run in done.runs)
         assert (await hone.ledger.latest(), len(await hone.sessions.list())) == before
-        assert sorted(each.name for each in (home / "experiments" / "rows").glob(".*")) == [".lock"]
+        assert sorted(each.name for each in (home / "experiments" / "rows").glob(".*")) == []
 
 
 async def test_a_template_is_tried_against_a_cold_start(home: Path, tmp_path: Path) -> None:
@@ -459,14 +461,14 @@ async def test_nothing_follows_from_too_little_or_from_other_words(home: Path, t
         subject = await find(hone, tmp_path, LessonKind.SKILL, "counting-rows")
         line, made = await concluded(hone, subject, NEITHER)
         assert (line, made) == ("", ())
-        [known] = beside(home, LessonKind.SKILL, "counting-rows", subject.lesson.digest)
+        [known] = beside([studies], LessonKind.SKILL, "counting-rows", subject.lesson.digest)
         assert known == "undecided: experiment rows: success 0 points (0 to 0), 20 of 20 pairs, openai/m"
 
         text = DOCUMENT.replace("Count them.", "Count them twice.")
         await keeper.edit_skill("counting-rows", Rewrite(text), OWNER)
         now = await find(hone, tmp_path, LessonKind.SKILL, "counting-rows")
         assert now.lesson != subject.lesson
-        [other] = beside(home, LessonKind.SKILL, "counting-rows", now.lesson.digest)
+        [other] = beside([studies], LessonKind.SKILL, "counting-rows", now.lesson.digest)
         assert other.endswith("measured on an earlier version")
         harming = found(study(HARMING))
         assert harming.verdict is EffectVerdict.HARMS
@@ -489,7 +491,7 @@ async def test_a_template_is_rated_by_what_was_measured(home: Path, tmp_path: Pa
 
 
 def begun(home: Path) -> tuple[Studies, Study, Path]:
-    studies = Studies(home)
+    studies = Studies(FileDocuments(home), home)
     task = Task("rows", SessionId("0a1b2c3d4e"), NOON, "/nowhere", "Count.", CHECK)
     studies.add(task)
     kept = studies.study(Study("rows", Lesson(LessonKind.SKILL, "x", "0" * 64), "openai/m", NOON))
@@ -516,15 +518,19 @@ def test_a_line_that_was_cut_off_is_no_run_and_the_next_one_is_whole(home: Path)
         studies.study(kept)
 
 
-def test_two_do_not_work_on_one_experiment(home: Path) -> None:
-    studies, _, _ = begun(home)
-    with studies.busy("rows"), pytest.raises(Refused, match="Another process"), studies.busy("rows"):
-        raise AssertionError
-    with studies.busy("rows"), pytest.raises(Refused, match="Another process"):
-        studies.delete("rows")
-    studies.delete("rows")
-    with pytest.raises(Missing):
-        studies.delete("rows")
+async def test_two_do_not_work_on_one_experiment(home: Path) -> None:
+    begun(home)
+    async with Hone(home=home) as hone, Hone(home=home) as other:
+        async with working(hone, "rows"):
+            with pytest.raises(Refused, match="Another process"):
+                async with working(other, "rows"):
+                    raise AssertionError
+            with pytest.raises(Refused, match="Another process"):
+                await delete(other, "rows")
+        await delete(other, "rows")
+        with pytest.raises(Missing):
+            await delete(other, "rows")
+    assert not (home / "experiments" / "rows").exists()
 
 
 def test_more_pairs_go_on_from_those_that_are_done(home: Path) -> None:

@@ -9,6 +9,7 @@ from hone.core.trust import Trust
 from hone.core.value import replace
 from hone.features.experiments.store import Studies
 from hone.features.experiments.values import Arm, Check, Lesson, LessonKind, Run, Study, Task, TaskMessage
+from hone.files.documents import FileDocuments
 
 AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 RUN = Run(1, Arm.WITH, True, 3, 0, 0, 1, 0.5, 2, 900, 1.25)
@@ -64,7 +65,7 @@ TASK_FILE = r"""{
 
 
 def test_a_task_is_written_and_read_in_the_same_bytes(home: Path) -> None:
-    studies = Studies(home)
+    studies = Studies(FileDocuments(home), home)
     studies.add(TASK)
     path = studies.place("tidy") / "task.json"
     assert path.read_text() == TASK_FILE
@@ -73,7 +74,7 @@ def test_a_task_is_written_and_read_in_the_same_bytes(home: Path) -> None:
 
 
 def test_a_study_is_written_and_read_in_the_same_bytes(home: Path) -> None:
-    studies = Studies(home)
+    studies = Studies(FileDocuments(home), home)
     studies.add(TASK)
     studies.append(studies.study(STUDY), RUN)
     [path] = studies.place("tidy").glob("*.jsonl")

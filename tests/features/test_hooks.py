@@ -36,6 +36,7 @@ from hone.features.backups.settings_text import remove_rules
 from hone.features.hooks.part import HooksPart
 from hone.features.hooks.running import HookRunner
 from hone.features.hooks.values import Hook, HookRun, describe_call, rule
+from hone.files.documents import FileDocuments
 from hone.runtime.permissions.approval import ProjectFile
 from hone.runtime.project_files import parse_hooks
 from hone.runtime.trust import Folders
@@ -323,7 +324,7 @@ async def test_a_projects_hooks_count_by_their_bytes_and_only_where_the_owner_ha
     perform(["trust", str(work), "--yes"])
     perform(["trust", "--forget", str(work)])
     assert await counted() == (0, ""), "nothing is said of an untrusted folder"
-    Folders.of(home).trust(work)
+    Folders.of(FileDocuments(home)).trust(work)
     assert (await counted())[0] == 0, "what was seen before counts no longer"
     seen = TrustFiles.find(work)
     file.write_text(PROJECT, "utf-8")

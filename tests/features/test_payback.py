@@ -38,6 +38,7 @@ from hone.features.payback.lessons import LessonState, key_of
 from hone.features.payback.matching import FEWEST, PastTalk, TalkOutcome, compare, match, summarize
 from hone.features.payback.money import PICO, divide, round_together, to_dollars, to_pico
 from hone.features.payback.reading import read_account
+from hone.files.documents import FileDocuments
 from hone.knowledge.journal import Add
 from hone.knowledge.keeper import OWNER
 from hone.knowledge.skills.folder import Create
@@ -298,7 +299,7 @@ async def test_what_experiments_found_and_the_page_have_it(home: Path, tmp_path:
     async with running(home, tmp_path) as visit:
         hone = visit.state.hone
         await hone.keeper.note([(MEMORY, Add("Say done."))], OWNER)
-        studies = Studies(home)
+        studies = Studies(FileDocuments(home), home)
         studies.add(Task("tidy", SessionId("s1"), NOON, "/work", "Tidy up", Check(text="done")))
         lesson = Lesson(LessonKind.ENTRY, MEMORY, digest(b"Say done."))
         study = studies.study(Study("tidy", lesson, "scripted/echo", NOON))

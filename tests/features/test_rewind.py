@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -10,7 +11,10 @@ import pytest
 from hypothesis import given, settings
 
 from hone.core.errors import Refused
+from hone.stores.postgres.database import PostgresDatabase
+from hone.stores.postgres.machine_rows import PostgresMachineRows
 from tests.conftest import Figures
+from tests.contract.kinds import new_owner, shared_pool
 from tests.features.histories import Op, Oracle, do, histories, survey
 from tests.features.world import World
 
@@ -62,6 +66,26 @@ async def _live(world: World, oracle: Oracle, history: Sequence[Op]) -> int:
                 compared += 1
     assert not world.events, world.events
     return compared
+
+
+def test_a_rewind_does_the_same_with_rows_in_postgresql(figures: Figures) -> None:
+    tried: list[int] = []
+
+    @settings(max_examples=max(4, COUNT // 20), deadline=None)
+    @given(histories)
+    def history(ops: list[Op]) -> None:
+        with TemporaryDirectory() as name:
+            world = World(
+                Path(name).resolve(), rows=partial(PostgresMachineRows, new_database(), "a machine")
+            )
+            tried.append(asyncio.run(live(world, Oracle(ignores=False), [*ops, Op("rewind", back=99)])))
+
+    history()
+    figures.tally(len(tried), note=f"{sum(tried):,} rewinds compared, with PostgreSQL")
+
+
+def new_database() -> PostgresDatabase:
+    return PostgresDatabase(shared_pool(), new_owner())
 
 
 @pytest.mark.parametrize("git", [False, True])

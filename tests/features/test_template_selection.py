@@ -22,6 +22,7 @@ from hone.features.templates.seeding import Seeding
 from hone.features.templates.selection import LONGEST, MOST, choose, extract, happened, usable
 from hone.features.templates.store import AUTO, Templates
 from hone.features.templates.values import Example, Template, WorkKind
+from hone.files.documents import FileDocuments
 from hone.knowledge.skills.similar import words
 from hone.tools.define import tool
 from tests.doubles.meanings import Told
@@ -257,7 +258,8 @@ async def read_file() -> str:
 
 async def test_a_template_is_chosen_by_what_its_description_means(tmp_path: Path) -> None:
     """The task has no word of the template's; without vectors the first by name is taken."""
-    store, task = Templates(tmp_path), "Where can I get an inexpensive plane ticket to Portugal?"
+    store = Templates(FileDocuments(tmp_path))
+    task = "Where can I get an inexpensive plane ticket to Portugal?"
     for name, about in (
         ("a-photos", "Rename the photos"),
         ("flights", "Find the cheapest flights to Lisbon"),

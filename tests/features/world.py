@@ -8,6 +8,7 @@ from pathlib import Path
 from hone.core.clock import ManualClock
 from hone.core.events import Event
 from hone.core.ids import SessionId
+from hone.core.machine_rows import OpenMachineRows
 from hone.core.messages import Message, ToolCall, assistant, canonical, user
 from hone.core.ports import Header
 from hone.core.tool_context import ToolContext
@@ -28,7 +29,8 @@ GIT = ["git", "-c", "user.name=x", "-c", "user.email=x@example.org", "-c", "core
 class World:
     """A folder, a conversation about it, and what observes both."""
 
-    def __init__(self, root: Path, *, git: bool = False) -> None:
+    def __init__(self, root: Path, *, git: bool = False, rows: OpenMachineRows | None = None) -> None:
+        self._rows = rows
         self.folder, self.home = root / "work", root / "home"
         self.folder.mkdir()
         self.home.mkdir(mode=0o700)
@@ -44,7 +46,8 @@ class World:
         self.turn = 0
 
     def reopen(self) -> CheckpointService:
-        self.service = CheckpointService(self.home, self.sessions, self.clock, CheckpointSettings())
+        kept = (self.home, self.sessions, self.clock, CheckpointSettings())
+        self.service = CheckpointService(*kept, self._rows)
         return self.service
 
     async def say(self) -> None:

@@ -11,6 +11,7 @@ import pytest
 from hone.core.errors import StoreError
 from hone.core.messages import digest
 from hone.core.trust import Trust
+from hone.files.documents import FileDocuments
 from hone.runtime.provenance import view
 from hone.runtime.provenance.observer import Provenance
 from hone.runtime.provenance.records import Reach
@@ -222,7 +223,7 @@ async def test_a_repository_inside_a_trusted_folder_has_no_answer_until_it_gets_
 
 async def test_what_a_killed_process_did_not_record_is_foreign(home: Path, tmp_path: Path) -> None:
     async with place(home, tmp_path) as where:
-        killed = Provenance(home, Folders.of(home))
+        killed = Provenance(home, Folders.of(FileDocuments(home)))
         async with where.talk(foreign=True) as talk:
             around = killed.around_command(tmp_path, "true", talk.context, network=False)
             await around.__aenter__()
@@ -237,7 +238,7 @@ async def test_what_a_killed_process_did_not_record_is_foreign(home: Path, tmp_p
 
 async def test_a_write_that_was_cut_off_leaves_the_file_foreign(home: Path, tmp_path: Path) -> None:
     async with place(home, tmp_path) as where:
-        killed = Provenance(home, Folders.of(home))
+        killed = Provenance(home, Folders.of(FileDocuments(home)))
         async with where.talk(foreign=True) as talk:
             await killed.before_write(tmp_path / "notes.md", None, talk.context)
             (tmp_path / "notes.md").write_text(PAGE)
@@ -348,7 +349,7 @@ async def test_what_is_unpacked_from_a_tainted_archive_is_foreign(home: Path, tm
 
 async def test_dependencies_that_a_killed_process_installed_are_foreign(home: Path, tmp_path: Path) -> None:
     async with place(home, tmp_path) as where:
-        killed = Provenance(home, Folders.of(home))
+        killed = Provenance(home, Folders.of(FileDocuments(home)))
         async with where.talk() as talk:
             around = killed.around_command(tmp_path, "npm install", talk.context, network=True)
             await around.__aenter__()

@@ -18,6 +18,7 @@ import pytest
 from msgspec.structs import astuple
 
 from hone.app import Hone
+from hone.core.documents import KINDS, RULES, TEMPLATES, Documents, all_documents, is_document
 from hone.core.errors import Corrupt, Refused, StoreError
 from hone.core.ids import SessionId
 from hone.core.ledger import USER, ChangeQuery
@@ -29,6 +30,7 @@ from hone.core.transcript import Transcript
 from hone.core.trust import Trust
 from hone.features.moving.service import move_data
 from hone.features.moving.values import Copied, MovePlan
+from hone.files.documents import FileDocuments
 from hone.holdings import all_holdings
 from hone.stores.database import Database
 from hone.stores.examine import examine_file
@@ -38,11 +40,13 @@ from hone.stores.moving.fingerprints import Fingerprints
 from hone.stores.moving.sqlite import SqliteEnd
 from hone.stores.moving.tables import APART, MADE_AGAIN, TABLES
 from hone.stores.postgres import home as postgres_home
-from hone.stores.postgres.database import PostgresPool
+from hone.stores.postgres.database import PostgresDatabase, PostgresPool
+from hone.stores.postgres.documents import PostgresDocuments
 from hone.stores.postgres.home import name_checkout
+from hone.stores.postgres.machine import name_machine
 from hone.stores.postgres.moving import PostgresEnd
 from tests import databases
-from tests.contract.kinds import new_owner
+from tests.contract.kinds import new_owner, shared_pool
 from tests.golden import unpack
 from tests.stores.homes import Household
 from tests.stores.postgres_worker import NOW, PREFIX, A, note, said
@@ -76,10 +80,11 @@ class Traveler:
     def look(self) -> Fingerprints:
         """What is in the file."""
         with closing(apsw.Connection(str(self.home / FILE))) as connection:
-            return fingerprint(SqliteEnd(connection), "", quiet)
+            return fingerprint(SqliteEnd(connection, self.home), "", quiet)
 
     def open_there(self) -> Stores:
-        return postgres_home.open_stores(self.url, name_checkout(self.home), self.owner)
+        names = name_checkout(self.home), self.owner, name_machine(self.home)
+        return postgres_home.open_stores(self.url, *names)
 
     def count_there(self) -> int:
         with psycopg.connect(self.url) as connection:
@@ -108,13 +113,28 @@ def live(home: Path, random: Random, deeds: int) -> None:
         await database.close()
 
     asyncio.run(act())
+    write_documents(FileDocuments(home), random)
+
+
+def write_documents(documents: Documents, random: Random) -> None:
+    for kind in KINDS:
+        names = kind.fixed or [f"{word}/{word}.json" for word in ("a", "b-2", "c")]
+        for name in random.sample(names, random.randint(1, len(names))):
+            documents.write(kind, name, random.randbytes(random.randint(0, 40)))
+
+
+def read_documents(documents: Documents) -> list[tuple[str, str, bytes]]:
+    return [(kind.name, name, data) for kind, name, data in all_documents(documents)]
 
 
 # Nothing is forgotten
 
 
 def columns_of(url: str) -> dict[str, set[str]]:
-    query = "SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = 'hone'"
+    query = """
+    SELECT table_name, column_name FROM information_schema.columns JOIN pg_tables
+        ON schemaname = table_schema AND tablename = table_name WHERE table_schema = 'hone'
+    """
     found: dict[str, set[str]] = {}
     with psycopg.connect(url) as connection:
         for table, column in connection.execute(query):
@@ -139,12 +159,13 @@ def test_every_table_and_column_of_both_databases_moves_or_says_why_not(
     asyncio.run(Database.open(tmp_path / FILE).close())
     left = MADE_AGAIN.keys() | APART.keys()
     for known, moved in (
-        (columns_in(tmp_path / FILE), {table.in_sqlite: table for table in TABLES}),
+        (columns_in(tmp_path / FILE), {table.in_sqlite: table for table in TABLES if not table.files}),
         (columns_of(postgres), {table.name: table for table in TABLES}),
     ):
         assert known.keys() - left == moved.keys(), "a new table moves, or tables.py says why it does not"
         for name, table in moved.items():
-            others = {"owner", "checkout", *table.made_again, *(["id"] if table.content else [])}
+            fixed = {"owner", "checkout"} | ({"machine"} if table.files else set())
+            others = fixed | {*table.made_again, *(["id"] if table.content else [])}
             assert known[name] - others == set(table.columns), name
 
 
@@ -152,7 +173,8 @@ def test_every_holding_says_what_a_move_does_with_its_tables_and_places(tmp_path
     moved = {table.in_sqlite for table in TABLES} | MADE_AGAIN.keys() | APART.keys()
     for holding in all_holdings(Hone(home=tmp_path).parts("holdings")):
         assert set(holding.tables) <= moved, holding.name
-        is_in_database = bool(holding.tables)
+        paths = [f"{place}x" if place[-1] == "/" else place for place in holding.places]
+        is_in_database = bool(holding.tables) or all(map(is_document, paths))
         assert holding.stays or is_in_database or not holding.places, f"{holding.name}: do its places stay?"
 
 
@@ -287,6 +309,49 @@ def test_a_home_that_an_older_hone_wrote_moves_and_is_searchable_at_home_again(t
     assert asyncio.run(search()) == before
 
 
+def test_documents_are_used_where_they_moved_to_and_come_back_with_their_changes(traveler: Traveler) -> None:
+    live(traveler.home, Random(5), 3)
+    here = FileDocuments(traveler.home)
+    before = read_documents(here)
+    assert len({kind for kind, _, _ in before}) == len(KINDS)
+    traveler.there()
+    stores = traveler.open_there()
+    try:
+        there = stores.documents
+        assert read_documents(there) == before
+        kept, gone = [(kind, name) for kind, name, _ in all_documents(there)][:2]
+        there.write(*kept, b"changed there")
+        there.delete(*gone)
+        there.write(TEMPLATES, "new.json", b"made there")
+        changed = read_documents(there)
+    finally:
+        asyncio.run(_close(stores))
+    assert read_documents(here) == before, "the source is as it was"
+    traveler.back()
+    assert read_documents(here) == changed
+    [aside] = traveler.home.glob("hone-moved-files-*")
+    assert read_documents(FileDocuments(aside)) == before
+    assert not list(traveler.home.glob("hone.db.moving*"))
+
+
+def test_what_other_machines_trust_neither_moves_nor_goes(traveler: Traveler) -> None:
+    live(traveler.home, Random(5), 3)
+    traveler.there()
+    stores = postgres_home.open_stores(traveler.url, "elsewhere", traveler.owner, "another machine")
+    try:
+        assert stores.documents.names(RULES) == []
+        stores.documents.write(RULES, "trusted.json", b'["/srv/x"]')
+    finally:
+        asyncio.run(_close(stores))
+    before = FileDocuments(traveler.home).names(RULES)
+    traveler.back()
+    assert FileDocuments(traveler.home).names(RULES) == before
+    assert b"/srv/x" not in (FileDocuments(traveler.home).read(RULES, "trusted.json") or b"")
+    traveler.there()
+    other = PostgresDocuments(PostgresDatabase(shared_pool(), traveler.owner), "another machine")
+    assert other.read(RULES, "trusted.json") == b'["/srv/x"]'
+
+
 # Who may use what
 
 
@@ -318,10 +383,15 @@ def test_data_comes_home_to_a_new_machine(traveler: Traveler, tmp_path: Path) ->
     live(traveler.home, Random(3), 10)
     before = traveler.look()
     traveler.there()
-    traveler.home = tmp_path / "new" / "home"
+    former, traveler.home = traveler.home, tmp_path / "new" / "home"
     traveler.back()
-    known = {name: each for name, each in traveler.look().items() if name != "published"}
-    assert known == {name: each for name, each in before.items() if name != "published"}
+    apart = ("published", "documents")
+    known = {name: each for name, each in traveler.look().items() if name not in apart}
+    assert known == {name: each for name, each in before.items() if name not in apart}
+    there, here = FileDocuments(former), FileDocuments(traveler.home)
+    shared = [each for each in read_documents(there) if each[0] != RULES.name]
+    assert shared
+    assert read_documents(here) == shared, "a new machine trusts nothing that the old one did"
 
 
 def test_a_copy_leaves_the_source_in_use_and_can_be_made_again(traveler: Traveler) -> None:

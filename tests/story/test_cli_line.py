@@ -13,6 +13,7 @@ import pytest
 from click.shell_completion import CompletionItem, ShellComplete
 
 from hone.cli.main import cli, perform
+from hone.files.documents import FileDocuments
 from hone.models.fake_provider import FakeProvider
 from hone.models.scripted import echo
 from hone.runtime.trust import Folders
@@ -31,7 +32,7 @@ async def test_a_conversation_is_chosen_from_a_list_with_search(
     here, there = tmp_path / "here", tmp_path / "there"
     here.mkdir()
     there.mkdir()
-    Folders.of(home).trust(there)
+    Folders.of(FileDocuments(home)).trust(there)
     async with FakeProvider(echo) as stage:
         env = environment(home, stage, HOME=str(tmp_path))
         for words, folder in ((LONG, here), ("Fix the lexer", here), ("Fix the parser", there)):

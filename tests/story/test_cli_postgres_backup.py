@@ -116,7 +116,7 @@ def test_a_backup_is_of_one_moment_whatever_is_written_meanwhile(
     tmp_path.joinpath("home").mkdir()
     with pin_rows(urls[0], tmp_path / "home") as rows:
         asyncio.run(write(3, 9))
-        save_rows(rows, tmp_path / "hone.db", lambda *_: None)
+        save_rows(rows, tmp_path / "hone.db", tmp_path / "files", lambda *_: None)
     with closing(apsw.Connection(str(tmp_path / "hone.db"))) as connection:
         assert connection.execute("SELECT count(*) FROM nodes").get == 3
         assert connection.execute("SELECT messages FROM sessions").get == 3

@@ -12,6 +12,7 @@ from hone import Hone
 from hone.cli.slash import ChatState, SlashMenu, obey
 from hone.core.messages import Message, assistant
 from hone.features.checkpoints.part import CheckpointsPart
+from hone.files.documents import FileDocuments
 from hone.models.fake_provider import FakeProvider
 from hone.models.scripted import Script, Scripted, call, lines
 from hone.runtime.trust import Folders, OwnersList
@@ -232,7 +233,7 @@ Deed = namedtuple("Deed", "kind path other content")
 
 
 def trust(home: Path, folder: Path) -> None:
-    Folders(OwnersList(home / "trusted.json")).trust(folder)
+    Folders(OwnersList(FileDocuments(home), "trusted.json")).trust(folder)
 
 
 def drawn(random: Random) -> Deed:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from hone.core.messages import assistant
+from hone.files.documents import FileDocuments
 from hone.models.fake_provider import FakeProvider
 from hone.models.scripted import Script, call, rounds, rules
 from hone.runtime.trust import Folders, OwnersList
@@ -113,7 +114,7 @@ async def test_a_yes_at_the_start_of_a_chat_holds_for_its_files_at_once(home: Pa
 
 
 def test_two_folders_are_asked_about_on_one_day(home: Path, tmp_path: Path) -> None:
-    folders, today = Folders.of(home), date(2026, 3, 1)
+    folders, today = Folders.of(FileDocuments(home)), date(2026, 3, 1)
     places = [tmp_path / name for name in ("one", "two", "three")]
     asked = []
     for each in places:
@@ -126,4 +127,4 @@ def test_two_folders_are_asked_about_on_one_day(home: Path, tmp_path: Path) -> N
     folders.decline(places[0])
     assert [folders.may_ask(each, tomorrow) for each in places] == [False, True, True]
     folders.note_asked(places[2], tomorrow)
-    assert len(OwnersList(home / "asked.json").items()) == 1
+    assert len(OwnersList(FileDocuments(home), "asked.json").items()) == 1

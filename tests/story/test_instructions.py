@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from hone.core.errors import Refused
+from hone.files.documents import FileDocuments
 from hone.models.fake_provider import FakeProvider
 from hone.models.scripted import lines
 from hone.runtime.instructions import LIMIT, FoundInstructions, Instructions, UnusedInstructions, look
@@ -124,7 +125,7 @@ async def test_a_chat_says_that_instructions_are_not_used_and_asks_nothing(
 
 
 def in_home(home: Path) -> Instructions:
-    return Instructions(Folders.of(home), OwnersList(home / "instructions.json"))
+    return Instructions(Folders.of(FileDocuments(home)), OwnersList(FileDocuments(home), "instructions.json"))
 
 
 def test_a_yes_holds_for_the_bytes_that_were_shown(home: Path, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from hone import Hone, Settings
 from hone.core.errors import Refused
 from hone.core.messages import Image
 from hone.core.trust import Trust
+from hone.files.documents import FileDocuments
 from hone.models.fake_provider import FakeProvider
 from hone.models.scripted import Scripted, echo, lines
 from hone.models.vision import is_blind
@@ -103,7 +104,7 @@ async def test_a_message_is_trusted_no_more_than_its_picture(
 ) -> None:
     place_pictures(tmp_path)
     if trusted:
-        Folders.of(home).trust(tmp_path)
+        Folders.of(FileDocuments(home)).trust(tmp_path)
     model = Scripted(lines("A photo."))
     async with Hone(home=home, folder=tmp_path, model=model) as agent:
         await agent.run("what is this?", images=[tmp_path / "photo.jpg"])

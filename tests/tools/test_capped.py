@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from hone.core.messages import ToolCall
 from hone.core.tool import Outcome
+from hone.files.documents import FileDocuments
 from hone.tools.wrappers import Capped, cut
 from tests.tools.calls import EMPTY, Puppet
 
@@ -26,7 +27,7 @@ def saying(text: str, *, failed: bool = False, name: str = "puppet") -> Puppet:
 def test_where_no_file_can_be_written_the_result_is_cut_and_says_so(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for folder in (tmp_path / "file", tmp_path / "file" / "below"):
-        outcome = result(Capped(saying("x" * 5_000, failed=True), folder, 500))
+        outcome = result(Capped(saying("x" * 5_000, failed=True), FileDocuments(folder), folder, 500))
         assert outcome.failed
         assert len(outcome.text) <= 500
         assert "characters left out; the rest could not be saved (" in outcome.text
@@ -35,7 +36,7 @@ def test_where_no_file_can_be_written_the_result_is_cut_and_says_so(tmp_path: Pa
 
 def test_a_result_within_the_limit_passes_and_makes_no_folder(tmp_path: Path) -> None:
     puppet = saying("x" * 500, failed=True)
-    assert result(Capped(puppet, tmp_path / "spill", 500)) == Outcome("x" * 500, failed=True)
+    assert result(Capped(puppet, FileDocuments(tmp_path), tmp_path, 500)) == Outcome("x" * 500, failed=True)
     assert not (tmp_path / "spill").exists()
 
 
@@ -43,7 +44,7 @@ def test_a_result_within_the_limit_passes_and_makes_no_folder(tmp_path: Path) ->
 def test_an_oversized_result_is_kept_whole_in_a_private_file(tmp_path: Path, failed: bool) -> None:
     text = "".join(f"line {number} é\n" for number in range(5_000))
     folder = tmp_path / "new" / "spill"
-    outcome = result(Capped(saying(text, failed=failed), folder))
+    outcome = result(Capped(saying(text, failed=failed), FileDocuments(folder.parent), folder.parent))
     (path,) = folder.iterdir()
     assert path.read_text() == text
     assert path.name.startswith("puppet-")
@@ -57,23 +58,24 @@ def test_an_oversized_result_is_kept_whole_in_a_private_file(tmp_path: Path, fai
 
 
 def test_the_same_result_is_kept_once_and_another_one_beside_it(tmp_path: Path) -> None:
-    assert result(Capped(saying("x" * 900), tmp_path, 500)) == result(
-        Capped(saying("x" * 900), tmp_path, 500)
+    assert result(Capped(saying("x" * 900), FileDocuments(tmp_path), tmp_path, 500)) == result(
+        Capped(saying("x" * 900), FileDocuments(tmp_path), tmp_path, 500)
     )
-    assert len(os.listdir(tmp_path)) == 1
-    result(Capped(saying("y" * 900), tmp_path, 500))
-    assert len(os.listdir(tmp_path)) == 2
+    assert len(os.listdir(tmp_path / "spill")) == 1
+    result(Capped(saying("y" * 900), FileDocuments(tmp_path), tmp_path, 500))
+    assert len(os.listdir(tmp_path / "spill")) == 2
 
 
 def test_a_name_of_a_tool_cannot_lead_out_of_the_folder(tmp_path: Path) -> None:
-    result(Capped(saying("x" * 900, name="../../up/" + "n" * 300), tmp_path / "spill", 500))
+    result(Capped(saying("x" * 900, name="../../up/" + "n" * 300), FileDocuments(tmp_path), tmp_path, 500))
     assert os.listdir(tmp_path) == ["spill"]
     (name,) = os.listdir(tmp_path / "spill")
     assert name.startswith("______up_nnn")
 
 
 def test_letters_that_no_file_can_hold_do_no_harm(tmp_path: Path) -> None:
-    assert "full result in" in result(Capped(saying("\ud800" * 900), tmp_path, 500)).text
+    capped = Capped(saying("\ud800" * 900), FileDocuments(tmp_path), tmp_path, 500)
+    assert "full result in" in result(capped).text
 
 
 @given(st.text(min_size=1, max_size=3_000), st.text(max_size=80), st.integers(1, 2_000))
@@ -94,7 +96,7 @@ def test_an_exception_of_the_tool_passes_and_the_surface_is_the_tools(tmp_path: 
     def fail(call: ToolCall) -> Outcome:
         raise OSError("broken")
 
-    capped = Capped(Puppet(fail), tmp_path)
+    capped = Capped(Puppet(fail), FileDocuments(tmp_path), tmp_path)
     with pytest.raises(OSError, match="broken"):
         result(capped)
     assert capped.spec == Puppet(fail).spec

@@ -14,6 +14,7 @@ from hone.core.tool import Outcome, Tool
 from hone.core.trust import Trust
 from hone.core.value import replace
 from hone.core.work import Work
+from hone.files.documents import FileDocuments
 from hone.files.opening import find_path
 from hone.runtime.trust import FolderLabels, Folders
 from hone.tools.files import file_tools
@@ -53,7 +54,7 @@ class Den:
         return self.root / "work"
 
     def tools(self) -> dict[str, Tool]:
-        folders = Folders.of(self.root / "lists")
+        folders = Folders.of(FileDocuments(self.root / "lists"))
         folders.trust(self.work)
         work = Work(FolderLabels(folders))
         return {each.spec.name: each for each in (*file_tools(self.work, work), search_tool(self.work, work))}

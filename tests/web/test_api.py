@@ -18,6 +18,7 @@ from hone.core.ports import Spending
 from hone.core.turn import Origin
 from hone.features.experiments.store import Studies
 from hone.features.experiments.values import Arm, Check, Lesson, LessonKind, Run, Study, Task
+from hone.files.documents import FileDocuments
 from hone.knowledge.journal import Add
 from hone.knowledge.keeper import OWNER
 from hone.knowledge.skills.facts import content_digest
@@ -142,7 +143,7 @@ async def test_what_experiments_found_stands_beside_the_lesson(home: Path, tmp_p
         await visit.post("/api/skills", name="csv-import", text=SKILL)
         await visit.post("/api/journal/user", edits=[{"action": "add", "text": LIKE}])
         files = await visit.state.hone.library.files("csv-import")
-        studies = Studies(home)
+        studies = Studies(FileDocuments(home), home)
         studies.add(Task("rows", SessionId("0a1b2c3d4e"), NOON, "/nowhere", "Count.", Check(text="3")))
         for lesson in (
             Lesson(LessonKind.SKILL, "csv-import", content_digest(files)),

@@ -16,6 +16,7 @@ from hone.features.experiments.store import Studies
 from hone.features.experiments.values import Arm, Check, Lesson, LessonKind, Run, Study, Task
 from hone.features.templates.part import TemplatesPart
 from hone.features.templates.values import Example, Template, WorkKind
+from hone.files.documents import FileDocuments
 from hone.knowledge.skills.folder import Create
 from tests.curating import LEARNED, document, merge
 from tests.web.rig import Running, running
@@ -60,7 +61,7 @@ async def test_templates_are_listed_read_made_and_deleted(home: Path, tmp_path: 
 
 
 def study_of(home: Path) -> Studies:
-    studies = Studies(home)
+    studies = Studies(FileDocuments(home), home)
     studies.add(Task("tidy", SessionId("s1"), AT, "/work", f"Tidy up {SECRET}", Check(text="done")))
     study = studies.study(Study("tidy", Lesson(LessonKind.SKILL, "sweep", "ab12"), "scripted/echo", AT))
     run = Run(1, Arm.WITH, True, 3, 0, 0, 1, 0.5, 2, 900, 1.25)

@@ -56,6 +56,17 @@ def with_home(options: Options, act: Callable[[Hone], Awaitable[Result]]) -> Res
     return asyncio.run(whole())
 
 
+@contextmanager
+def unopened_home(options: Options) -> Iterator[Hone]:
+    """Give a home to a command that asks and waits. What it reads of a database elsewhere is closed."""
+    hone = Hone(home=options.home, learning="off")
+    try:
+        yield hone
+    finally:
+        if hone.settings.database:
+            asyncio.run(hone.close())
+
+
 def in_home(act: Callable[..., Awaitable[Output]]) -> Callable[..., int | None]:
     """Make a command's function of a coroutine that gets the open home. Lines that it returns are printed
     when the home is closed, a number is the exit code."""

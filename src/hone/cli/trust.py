@@ -7,7 +7,7 @@ import click
 from msgspec import Struct
 
 from hone.app import Hone
-from hone.cli.context import with_home
+from hone.cli.context import unopened_home, with_home
 from hone.cli.options import FAILED, Options, confirm
 from hone.cli.output import echo
 from hone.core.errors import Refused
@@ -26,8 +26,6 @@ from hone.runtime.provenance.trusting import (
     trust_files,
     trust_folder,
 )
-from hone.runtime.trust import Folders, OwnersList
-from hone.settings import home_folder
 
 IN_SHORT = """\
 In a trusted folder, Hone learns from what its tools read and follows AGENTS.md as you have seen it.
@@ -123,40 +121,50 @@ def trust(
 
     If it has instructions, permission rules, hooks, agents or servers, Hone shows them and asks about them.
     """
-    home = options.home or home_folder()
     named_files = [path for path in paths if not path.is_dir()]
     if (len(paths) > 1 and named_files != [*paths]) or (forget and named_files):
         raise click.UsageError("Name one folder, or files to trust.")
-    if named_files and not listing:
-        return _trust_files(home, named_files, yes=yes)
-    folders = Folders.of(home)
-    instructions = Instructions(folders, OwnersList(home / "instructions.json"))
-    approvals = ProjectApprovals(OwnersList(home / "approved.json"))
-    if listing:
-        click.echo("\n".join(one_line(each, 500) for each in folders.all()) or "No folder is trusted yet.")
-        return 0
     place = (paths[0] if paths else Path.cwd()).resolve()
-    if foreign:
-        return _list_foreign(home, place)
+    with unopened_home(options) as hone:
+        if named_files and not listing:
+            return _trust_files(hone, named_files, yes=yes)
+        if listing:
+            trusted = (one_line(each, 500) for each in hone.folders.all())
+            click.echo("\n".join(trusted) or "No folder is trusted yet.")
+            return 0
+        if foreign:
+            return _list_foreign(hone, place)
+        if forget:
+            return _forget(hone, place)
+        if not _trust_folder(hone, place, yes=yes):
+            return FAILED
+        recorded = has_records(hone.home)
+    if recorded:
+        echo(with_home(options, lambda hone: _reconsider(hone, place)))
+    return 0
+
+
+def _forget(hone: Hone, place: Path) -> int:
+    hone.instructions.forget(place)
+    hone.permissions.approvals.forget(place)
+    hone.permissions.approvals.files.forget(place)
+    click.echo(f"{one_line(str(place), 500)} is no longer trusted.")
+    return 0
+
+
+def _trust_folder(hone: Hone, place: Path, *, yes: bool) -> bool:
+    """Return whether the folder is trusted now."""
     called = one_line(str(place), 500)
-    if forget:
-        instructions.forget(place)
-        approvals.forget(place)
-        approvals.files.forget(place)
-        click.echo(f"{called} is no longer trusted.")
-        return 0
     files = TrustFiles.find(place)
     if files.shown() and not _agreed(files.shown(), called, yes=yes):
         click.echo("Nothing was changed.")
-        return FAILED
-    files.trust(place, instructions, approvals)
-    trust_folder(home, place)
+        return False
+    files.trust(place, hone.instructions, hone.permissions.approvals)
+    trust_folder(hone.home, place)
     click.echo(f"{called} is trusted now{_followed(files)}. Undo it with: hone trust --forget")
     for why in files.unused:
         click.echo(why)
-    if has_records(home):
-        echo(with_home(options, lambda hone: _reconsider(hone, place)))
-    return 0
+    return True
 
 
 async def _reconsider(hone: Hone, place: Path) -> Sequence[str]:
@@ -167,16 +175,16 @@ async def _reconsider(hone: Hone, place: Path) -> Sequence[str]:
     return tell(await find_lessons(hone.ledger, made.entries), SHELL)
 
 
-def _list_foreign(home: Path, place: Path) -> int:
-    found = list_foreign(home, place)
+def _list_foreign(hone: Hone, place: Path) -> int:
+    found = list_foreign(hone.home, hone.folders, place)
     names = [one_line(str(path.relative_to(place)), 500) for path in found]
     click.echo("\n".join(names) or "No file that Hone wrote here is foreign.")
     return 0
 
 
-def _trust_files(home: Path, paths: list[Path], *, yes: bool) -> int:
+def _trust_files(hone: Hone, paths: list[Path], *, yes: bool) -> int:
     """What was shown is what is trusted, by its bytes."""
-    found = [(path, find_foreign(home, path)) for path in paths]
+    found = [(path, find_foreign(hone.home, hone.folders, path)) for path in paths]
     for path in [path for path, file in found if file is None]:
         click.echo(f"{one_line(str(path), 300)} is not foreign.")
     files = [file for _, file in found if file]
@@ -189,7 +197,7 @@ def _trust_files(home: Path, paths: list[Path], *, yes: bool) -> int:
     if not confirm(f"Trust {count} as shown?", alone, yes=yes):
         click.echo("Nothing was changed.")
         return FAILED
-    trust_files(home, files)
+    trust_files(hone.home, hone.folders, files)
     click.echo(f"Trusted {count} as shown. A later change by Hone can make it foreign again.")
     return 0
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from hone.core.documents import DocumentKind, Documents, change
 from hone.core.erasure import Erasure, Scrubber
 from hone.core.errors import StoreError
 from hone.core.holding import Occurrence
@@ -114,6 +115,44 @@ class FileEraser:
 
     def _name(self, path: Path) -> str:
         return str(path.relative_to(self._home))
+
+
+class DocumentEraser:
+    """Erases words in documents of a kind: in files of the home, and in those that lie elsewhere."""
+
+    def __init__(
+        self, home: Path, documents: Documents, kind: DocumentKind, change: Change = scrub_text
+    ) -> None:
+        self._documents, self._kind, self._change = documents, kind, change
+        self._files = FileEraser(home, kind.name, (f"{kind.folder}/",), change)
+
+    async def find(self, what: Erasure) -> Sequence[Occurrence]:
+        found = await asyncio.to_thread(self._find, what) if self._documents.shared else []
+        return [*found, *await self._files.find(what)]
+
+    async def erase(self, what: Erasure) -> Sequence[str]:
+        if self._documents.shared:
+            await asyncio.to_thread(self._erase, what)
+        return await self._files.erase(what)
+
+    def _find(self, what: Erasure) -> list[Occurrence]:
+        scrub, kind, found = Scrubber(what.words), self._kind, []
+        for name in self._documents.names(kind):
+            place, count = f"{kind.folder}/{name}", scrub.tally(self._documents.read(kind, name) or b"")
+            whole = place in what.files or scrub.count(name) > 0
+            if count or whole:
+                whole = whole or self._change is remove_whole
+                found.append(Occurrence(kind.name, place, max(1, count), whole=whole))
+        return found
+
+    def _erase(self, what: Erasure) -> None:
+        scrub = Scrubber(what.words)
+        for each in self._find(what):
+            name = each.place.removeprefix(f"{self._kind.folder}/")
+            if each.whole:
+                self._documents.delete(self._kind, name)
+            else:
+                change(self._documents, self._kind, name, lambda data: self._change(data or b"", scrub))
 
 
 def change_file(path: Path, change: Callable[[bytes], bytes | None]) -> None:

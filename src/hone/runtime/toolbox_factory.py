@@ -7,8 +7,10 @@ from pathlib import Path
 from msgspec import Struct
 
 from hone.core.clock import Clock
+from hone.core.documents import Documents
 from hone.core.errors import Refused
 from hone.core.loading import import_object
+from hone.core.permit import Effect
 from hone.core.secrets import conceal, redact
 from hone.core.tool import CallGuard, Tool, Toolbox
 from hone.core.work import Work
@@ -73,11 +75,16 @@ class ChosenTools(Struct, frozen=True):
         return [known[name] for name in self.wanted]
 
 
+SPILL_READER = "hone.tools.spilled:SpillReader"
+"""Loaded where the database is elsewhere."""
+
+
 class ToolboxDeps(Struct, frozen=True):
     """What the tools need. `more` gives those that rest on what the home knows; `search` asks the search
     engine; `work` observes what tools do to the files of a folder."""
 
     home: Path
+    documents: Documents
     settings: Settings
     sandbox: Sandbox
     clock: Clock
@@ -146,7 +153,15 @@ class ToolboxFactory:
         """Put the same walls around every tool: no errors, no secrets, no results without end."""
         deps = self._ground
         safe = tool if isinstance(tool, SafeTool) else SafeTool(tool, self._redact)
-        return Capped(safe, deps.home / "spill", deps.settings.result_limit)
+        return Capped(safe, deps.documents, deps.home, deps.settings.result_limit)
+
+    def _reading(self, tool: Tool) -> Tool:
+        """Let a file tool read long results that lie elsewhere."""
+        deps = self._ground
+        if not deps.documents.shared or Effect.WRITE in tool.spec.effects:
+            return tool
+        made: Tool = import_object(SPILL_READER)(tool, deps.documents, deps.home)
+        return made
 
     def _redact(self, text: str) -> str:
         """Take out the keys that are stored in the home by their values, other secrets by their form."""
@@ -174,8 +189,7 @@ class ToolboxFactory:
         engine = deps.search if deps.settings.search else None
         web = web_tools(self._pages, engine, deps.settings.search, clock=deps.clock)
         built_in = (
-            *file_tools(folder, work),
-            search_tool(folder, work),
+            *map(self._reading, (*file_tools(folder, work), search_tool(folder, work))),
             *shell.tools,
             *web,
             todo,

@@ -2,15 +2,15 @@
 
 import json
 import os
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from datetime import date
 from pathlib import Path
 from typing import Self
 
+from hone.core.documents import RULES, Documents, change
 from hone.core.errors import StoreError
 from hone.core.trust import Trust
 from hone.core.visible import path_to_text
-from hone.files.atomic import write
 from hone.files.repository import read_pointer
 
 TRUSTED, DECLINED, ASKED = "trusted.json", "untrusted.json", "asked.json"
@@ -19,30 +19,51 @@ A_DAY = 2
 
 
 class OwnersList:
-    """A short list in a file of its own, written whole or not at all, readable by the owner only. A list that
-    cannot be read is empty: it only ever allows."""
+    """A short list in a document of this machine, written whole or not at all. A list that cannot be read is
+    empty: it only ever allows."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, documents: Documents, name: str) -> None:
+        self._documents = documents
+        self._name = name
+
+    def beside(self, name: str) -> "OwnersList":
+        """Return another list of the same owner."""
+        return OwnersList(self._documents, name)
 
     def items(self) -> list[str]:
+        return self.known() or []
+
+    def known(self) -> list[str] | None:
+        """Return None if the list cannot be read."""
         try:
-            found = json.loads(self.path.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return []
-        return [each for each in found if isinstance(each, str)] if isinstance(found, list) else []
+            data = self._documents.read(RULES, self._name)
+        except StoreError:
+            return None
+        return _decode(data)
 
     def add(self, item: str) -> None:
-        self._write({*self.items(), item})
+        self._change(lambda items: items | {item})
 
     def remove(self, item: str) -> None:
-        self._write({*self.items()} - {item})
+        self._change(lambda items: items - {item})
 
-    def _write(self, items: Iterable[str]) -> None:
-        try:
-            write(self.path, json.dumps(sorted(items), indent=1, ensure_ascii=False).encode())
-        except OSError as error:
-            raise StoreError(f"{self.path} cannot be written: {error.strerror}.") from error
+    def _change(self, edit: Callable[[frozenset[str]], Iterable[str]]) -> None:
+        def rewrite(data: bytes | None) -> bytes:
+            items = edit(frozenset(_decode(data) or ()))
+            return json.dumps(sorted(items), indent=1, ensure_ascii=False).encode()
+
+        change(self._documents, RULES, self._name, rewrite)
+
+
+def _decode(data: bytes | None) -> list[str] | None:
+    """Return the items of a stored list; None if it is none."""
+    if data is None:
+        return []
+    try:
+        found = json.loads(data)
+    except ValueError:
+        return None
+    return [each for each in found if isinstance(each, str)] if isinstance(found, list) else None
 
 
 class Folders:
@@ -55,12 +76,12 @@ class Folders:
     def __init__(self, trusted: OwnersList) -> None:
         """The lists of folders to which the owner said no, and of those asked about today, lie beside it."""
         self._trusted = trusted
-        self._declined = OwnersList(trusted.path.with_name(DECLINED))
-        self._asked = OwnersList(trusted.path.with_name(ASKED))
+        self._declined = trusted.beside(DECLINED)
+        self._asked = trusted.beside(ASKED)
 
     @classmethod
-    def of(cls, home: Path) -> Self:
-        return cls(OwnersList(home / TRUSTED))
+    def of(cls, documents: Documents) -> Self:
+        return cls(OwnersList(documents, TRUSTED))
 
     def label(self, path: Path) -> Trust:
         """By where a path really leads, links followed."""
@@ -150,7 +171,10 @@ class Folders:
             real = path.resolve()
         except (OSError, ValueError, RuntimeError):  # links in circles, names that are none
             return None, False
-        trusted, declined = frozenset(self._trusted.items()), frozenset(self._declined.items())
+        trusted, no = frozenset(self._trusted.items()), self._declined.known()
+        if no is None:  # a folder that was declined could pass for part of a trusted one
+            return None, False
+        declined = frozenset(no)
         for folder in (real, *real.parents):
             name = path_to_text(folder)
             if name in declined:

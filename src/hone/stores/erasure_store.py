@@ -54,6 +54,10 @@ class ErasureStore(Protocol):
         tables that have them."""
         ...
 
+    async def find_decisions(self, scrub: Scrubber) -> Sequence[str]:
+        """Return what holds the words and only the owner may change, where it is no file of the home."""
+        ...
+
     async def family(self, sessions: Iterable[SessionId]) -> list[SessionId]:
         """Return those of these sessions that are there, with the forks that Hone made of them."""
         ...
@@ -101,6 +105,9 @@ class SqliteErasures:
 
     async def search(self, scrub: Scrubber) -> tuple[int, Sequence[str]]:
         return 0, ()
+
+    async def find_decisions(self, scrub: Scrubber) -> Sequence[str]:
+        return ()
 
     async def family(self, sessions: Iterable[SessionId]) -> list[SessionId]:
         return await self._read(lambda connection: erasing.family(connection, sessions), [])

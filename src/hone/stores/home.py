@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from hone.core.claims import Claims
     from hone.core.clock import Clock
     from hone.core.delivery import Delivery
+    from hone.core.documents import Documents
     from hone.core.embedding import Vectors
     from hone.core.histories import Histories
+    from hone.core.machine_rows import OpenMachineRows
     from hone.core.overview import Overview
-    from hone.core.shared_values import SharedValues
-    from hone.core.switchboard import Switchboard
 
 FILE = "hone.db"
 MOVED = "moved.json"
@@ -45,6 +45,7 @@ DELIVERY = "hone.stores.delivery:EmbeddedDelivery"
 RECALL = "hone.stores.recall:SqliteRecall"
 VECTORS = "hone.stores.vectors:SqliteVectors"
 HISTORIES = "hone.stores.histories:SqliteHistories"
+DOCUMENTS = "hone.files.documents:FileDocuments"
 OVERVIEW = "hone.stores.overview:SqliteOverview"
 POSTGRES = "hone.stores.postgres.home:open_home"
 """Loaded with the first home whose database is elsewhere."""
@@ -65,12 +66,14 @@ class Stores(Struct, frozen=True):
     open_vectors: "Callable[[], Vectors]"
     open_overview: "Callable[[], Overview]"
     open_histories: "Callable[[], Histories]"
+    open_documents: "Callable[[], Documents]"
     close: Callable[[], Awaitable[None]]
     closed: str = ""
     readonly: bool = False
-    open_switchboard: "Callable[[str], Switchboard] | None" = None
-    """What the servers on these stores share, for one of them; None if there is only one."""
-    open_values: "Callable[[], SharedValues] | None" = None
+    shared: bool = False
+    """Whether processes on other machines may use them, too."""
+    machine_rows: "OpenMachineRows | None" = None
+    """Rows about files of this machine, if the database is elsewhere. A home has them in files."""
     open_delivery: "Callable[[], Delivery] | None" = None
     open_owner: "Callable[[str, Path], Stores] | None" = None
     """Opens the stores of another owner in the same database, with a folder for files. They share its
@@ -84,11 +87,6 @@ class Stores(Struct, frozen=True):
         return delivery
 
     @property
-    def shared(self) -> bool:
-        """Whether processes on other machines may use them, too."""
-        return self.open_switchboard is not None
-
-    @property
     def claims(self) -> "Claims":
         """Who works on what, among all processes that share these stores. Most commands claim nothing."""
         return self.open_claims()
@@ -97,6 +95,11 @@ class Stores(Struct, frozen=True):
     def vectors(self) -> "Vectors":
         """The meaning of messages and short texts. It is loaded where an embedder is set."""
         return self.open_vectors()
+
+    @property
+    def documents(self) -> "Documents":
+        """Templates, experiments, long results, and what the owner allows and trusts."""
+        return self.open_documents()
 
     @property
     def overview(self) -> "Overview":
@@ -164,6 +167,7 @@ def over(home: Path, database: Database, closed: str = "") -> Stores:
         lambda: import_object(VECTORS)(database),
         lambda: import_object(OVERVIEW)(database),
         lambda: import_object(HISTORIES)(database),
+        lambda: import_object(DOCUMENTS)(home),
         database.close,
         closed,
         database.readonly,

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from hone.core.documents import SPILL, Documents
+from hone.core.errors import StoreError
 from hone.core.messages import ToolCall, digest, sound
 from hone.core.permissions import Action, Request
 from hone.core.permit import Effect
@@ -17,7 +19,6 @@ from hone.core.trust import Trust
 from hone.core.value import replace
 from hone.core.visible import path_to_text, visible
 from hone.core.work import Reasons, reasons_of_call
-from hone.files.atomic import write
 
 _FAULTS = (re.error, ArithmeticError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
 _FRAMES = 3
@@ -97,10 +98,11 @@ def _label(tool: Tool) -> Trust:
 
 
 class Capped(Wrapper, frozen=True):
-    """A cap on what a result may weigh in the history: the rest goes to a file. Goes around SafeTool, never
-    inside it: the file must not hold what the history may not."""
+    """A cap on what a result may weigh in the history: the rest goes to a document, which tools read as a
+    file of the home. Goes around SafeTool, never inside it: it must not hold what the history may not."""
 
-    folder: Path
+    documents: Documents
+    home: Path
     limit: int = 20_000
     """In characters, the note about what was left out included."""
 
@@ -113,18 +115,19 @@ class Capped(Wrapper, frozen=True):
 
     def _spill(self, text: str) -> str:
         try:
-            return f"full result in {keep(self.folder, self.spec.name, text)}"
-        except OSError as error:
-            return f"the rest could not be saved ({error.strerror})"
+            name = keep(self.documents, self.spec.name, text)
+        except StoreError as error:
+            return f"the rest could not be saved ({str(error).rstrip('.')})"
+        return f"full result in {self.home / SPILL.folder / name}"
 
 
-def keep(folder: Path, name: str, text: str) -> Path:
-    """Write the text to a file that only its owner can read, once per content. It is on disk by then: the
-    conversation names the file."""
+def keep(documents: Documents, tool: str, text: str) -> str:
+    """Store the text, once per content, and return its name. It is durable by then: the conversation names
+    it."""
     data = sound(text).encode()
-    path = folder / f"{re.sub(r'[^A-Za-z0-9_-]', '_', name)[:64]}-{digest(data)[:16]}.txt"
-    write(path, data)
-    return path
+    name = f"{re.sub(r'[^A-Za-z0-9_-]', '_', tool)[:64]}-{digest(data)[:16]}.txt"
+    documents.write(SPILL, name, data)
+    return name
 
 
 def cut(text: str, where: str, limit: int) -> str:

@@ -19,6 +19,7 @@ from hone.features.backends.sqlite import SqliteBackend
 from hone.features.imports.plan import TOGETHER
 from hone.features.templates.store import Templates
 from hone.features.templates.values import Example, Template, WorkKind
+from hone.files.documents import FileDocuments
 from hone.knowledge import journal
 from hone.knowledge.items import Items, KeptMemory, load
 from hone.knowledge.keeper import OWNER
@@ -42,7 +43,7 @@ async def empty(root: Path) -> None:
 
 @asynccontextmanager
 async def shelf(root: Path) -> AsyncIterator[Templates]:
-    yield Templates(root / "home")
+    yield Templates(FileDocuments(root / "home"))
 
 
 def template(name: str) -> Template:

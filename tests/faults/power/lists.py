@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hone.core.clock import ManualClock
+from hone.files.documents import FileDocuments
 from hone.runtime.permissions.project import StoredRules
 from hone.runtime.permissions.rules import parse_rule
 from hone.runtime.trust import Folders
@@ -50,7 +51,7 @@ class Lists:
         stored(self.home)
 
     async def spill(self, text: str) -> None:
-        keep(self.home / "spill", "terminal", text)
+        keep(FileDocuments(self.home), "terminal", text)
 
     async def view(self) -> object:
         places = [self.home.parent / name for name in ("one", "two", "three")]
@@ -66,8 +67,10 @@ class Lists:
 @asynccontextmanager
 async def opened(root: Path) -> AsyncIterator[Lists]:
     home = root / "home"
-    rules = StoredRules(home / "permissions.json")
-    yield Lists(home, ProviderKeys(home), rules, Folders.of(home), ApiKeys(home, ManualClock()))
+    rules = StoredRules(FileDocuments(home))
+    yield Lists(
+        home, ProviderKeys(home), rules, Folders.of(FileDocuments(home)), ApiKeys(home, ManualClock())
+    )
 
 
 async def nothing(root: Path) -> None:

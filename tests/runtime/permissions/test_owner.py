@@ -13,6 +13,7 @@ from hone.core.permissions import Action, Answer, Mode, Question, Request
 from hone.core.permit import Effect
 from hone.core.tool import Outcome
 from hone.core.tool_context import ToolContext
+from hone.files.documents import FileDocuments
 from hone.models.scripted import Scripted, call, lines
 from hone.runtime.permissions.approval import ProjectApprovals
 from hone.runtime.permissions.project import StoredRules, read_project
@@ -118,7 +119,7 @@ async def test_a_home_that_cannot_be_written_keeps_the_answer_for_the_session(
     (home / "permissions.json").mkdir()
     owner = Owner(Answer.ALWAYS)
     async with Hone(model=Scripted(lines("hi")), folder=tmp_path, ask=owner.ask) as hone:
-        hone.permissions.rules.path = tmp_path / "file" / "permissions.json"
+        hone.permissions.rules = StoredRules(FileDocuments(tmp_path / "file"))
         (tmp_path / "file").write_text("")
         allowed = hone.permissions.create(tmp_path)
         for _ in range(2):
@@ -128,7 +129,7 @@ async def test_a_home_that_cannot_be_written_keeps_the_answer_for_the_session(
 
 
 def approvals(home: Path) -> ProjectApprovals:
-    return ProjectApprovals(OwnersList(home / "approved.json"))
+    return ProjectApprovals(OwnersList(FileDocuments(home), "approved.json"))
 
 
 def project(folder: Path, text: str) -> Path:
@@ -224,7 +225,7 @@ async def test_stored_rules_that_cannot_be_read_refuse_every_call_with_a_sentenc
     file.write_bytes(text.encode("latin-1"))
     assert_refused(await attempt_all(tmp_path, Mode.FULL), "permissions.json is damaged", tmp_path)
     with pytest.raises(StoreError):
-        StoredRules(file).add("", "deny", Rule("terminal", "x"))
+        StoredRules(FileDocuments(file.parent)).add("", "deny", Rule("terminal", "x"))
     assert file.read_bytes() == text.encode("latin-1")
 
 
@@ -238,7 +239,7 @@ def test_a_link_out_of_the_folder_is_no_projects_file(tmp_path: Path) -> None:
 
 def test_two_processes_that_add_rules_keep_both(home: Path) -> None:
     path = home / "permissions.json"
-    one, other = StoredRules(path), StoredRules(path)
+    one, other = StoredRules(FileDocuments(path.parent)), StoredRules(FileDocuments(path.parent))
     rules = [Rule("terminal", f"make {number}") for number in range(20)]
     for number, rule in enumerate(rules):
         (one if number % 2 else other).add("/x", "allow", rule)

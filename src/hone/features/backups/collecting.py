@@ -16,6 +16,7 @@ from typing import Any, BinaryIO
 import apsw
 from msgspec import Struct
 
+from hone.core.documents import KINDS, is_document
 from hone.core.errors import Corrupt, StoreError
 from hone.core.holding import Backup, Holding
 from hone.core.loading import import_object
@@ -32,8 +33,10 @@ from hone.features.backups.values import (
     is_beside_database,
     is_database,
     is_path,
+    top_of,
 )
 from hone.files.atomic import create_file, is_draft, open_file
+from hone.files.documents import FileDocuments
 from hone.files.tree import LOCK, FileTree
 from hone.stores.database import PATIENCE, connect, create, plainly
 from hone.stores.home import FILE
@@ -75,9 +78,9 @@ def collect(
             # The second time sees the files that appeared before the databases were pinned.
             for _ in range(2):
                 found, left = survey(home, holdings)
-                if rows:  # a file of that name is no longer in use
-                    left += [each.path for each in found if each.path == FILE]
-                    found = [each for each in found if each.path != FILE]
+                if rows:  # files of that name are no longer in use
+                    left += [each.path for each in found if _is_elsewhere(each)]
+                    found = [each for each in found if not _is_elsewhere(each)]
                 for each in sorted(filter(_is_database, found), key=_main_first):
                     if each.path not in pinned:
                         pinned[each.path] = held.enter_context(_pin(home, each.path, stage.parent / "aside"))
@@ -96,6 +99,11 @@ def collect(
 
 def _is_database(file: HomeFile) -> bool:
     return is_database(file.path)
+
+
+def _is_elsewhere(file: HomeFile) -> bool:
+    """Tell whether a database elsewhere has what the file would hold."""
+    return file.path == FILE or is_document(file.path)
 
 
 def _is_published(file: HomeFile) -> bool:
@@ -238,14 +246,23 @@ class HomeCopier:
         self.members.append(BackupMember(found.path, *hash_file(place), found.holding.name))
 
     def copy_rows(self, rows: Any, holdings: Sequence[Holding]) -> None:
-        """Write the rows of a database elsewhere to hone.db, as they were when they were pinned."""
+        """Write the rows of a database elsewhere to hone.db and to files, as they were when they were
+        pinned."""
         place = make_place(self._stage, FILE)
-        import_object(SAVE_ROWS)(rows, place, self._report)
+        import_object(SAVE_ROWS)(rows, place, self._stage, self._report)
         with plainly(place), closing(apsw.Connection(str(place))) as target:
             check_database(target, place)
             self.schema = int(target.pragma("user_version"))
-        holding = find_holding(FILE, holdings)
-        self.members.append(BackupMember(FILE, *hash_file(place), holding.name if holding else ""))
+        self.members.append(BackupMember(FILE, *hash_file(place), _name_holding(FILE, holdings)))
+        files = FileDocuments(self._stage)
+        for path in (files.path(kind, name) for kind in KINDS for name in files.names(kind)):
+            name, status = str(path.relative_to(self._stage)), path.stat()
+            self.members.append(
+                BackupMember(
+                    *(name, *hash_file(path), _name_holding(top_of(name), holdings)),
+                    modified=status.st_mtime_ns,
+                )
+            )
 
     def _copy_pages(self, found: HomeFile, source: apsw.Connection, target: apsw.Connection) -> None:
         with target.backup("main", source, "main") as copying:
@@ -259,6 +276,11 @@ class HomeCopier:
         if names:
             self.notes.append(f"Left out of {SETTINGS}, because of secrets in them: {', '.join(names)}.")
         return text.encode("utf-8", "surrogateescape")
+
+
+def _name_holding(name: str, holdings: Sequence[Holding]) -> str:
+    found = find_holding(name, holdings)
+    return found.name if found else ""
 
 
 def check_database(connection: apsw.Connection, path: Path) -> None:

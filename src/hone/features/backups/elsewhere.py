@@ -18,12 +18,15 @@ from hone.files.atomic import settle
 from hone.stores.database import PATIENCE, Database, connect, plainly
 from hone.stores.home import FILE
 from hone.stores.moving.copying import copy, fingerprint
+from hone.stores.moving.documents import put_in_place, take_away
 from hone.stores.moving.sqlite import SqliteEnd, new_file
 from hone.stores.postgres.database import PostgresPool
 from hone.stores.postgres.home import LOCAL, name_checkout
+from hone.stores.postgres.machine import name_machine
 from hone.stores.postgres.moving import PostgresEnd, alone_with
 
 SPARE = "hone-before-restore.db"
+DOCUMENTS, ASIDE = "documents", "hone-moved-files-before-restore"
 OWNER = "SELECT lock_owner(%(owner)s)"
 
 
@@ -35,13 +38,14 @@ def pin_rows(address: str, home: Path, owner: str = LOCAL) -> Iterator[PostgresE
             rows.execute(OWNER)  # what an owner has once is there before it is read
         with pool.connection(pool.readers, owner) as rows, rows.transaction():
             rows.execute("SELECT 1")
-            yield PostgresEnd(rows, name_checkout(home))
+            yield PostgresEnd(rows, name_checkout(home), name_machine(home))
 
 
-def save_rows(source: PostgresEnd, path: Path, report: Report) -> None:
-    """Write all rows to a new database file, and compare it with them. Raises StoreError."""
+def save_rows(source: PostgresEnd, path: Path, documents: Path, report: Report) -> None:
+    """Write all rows to a new database file, and documents to files below a folder, and compare them. Raises
+    StoreError."""
     known = fingerprint(source, "Reading", report)
-    with new_file(path) as target:
+    with new_file(path, documents) as target:
         copy(source, target, known, report)
         target.index(report)
         target.check(path)
@@ -53,6 +57,8 @@ class RowReplacement:
     def __init__(self, target: PostgresEnd, where: str, former: Path) -> None:
         self._target, self._where = target, where
         self._former = former
+        self.documents = former.parent / DOCUMENTS
+        """Where the documents are that were replaced."""
 
     @contextmanager
     def former(self, *, replace: bool, report: Report) -> Iterator[apsw.Connection | None]:
@@ -66,7 +72,7 @@ class RowReplacement:
                 f"{self._where} has conversations or lessons already; nothing was changed. Say --replace to "
                 "restore in their place: what is there now is kept as a home with a hone.db."
             )
-        save_rows(self._target, self._former, report)
+        save_rows(self._target, self._former, self.documents, report)
         with plainly(self._former), closing(connect(self._former, PATIENCE)) as connection:
             yield connection
 
@@ -76,6 +82,7 @@ class RowReplacement:
         folder.mkdir(mode=0o700, exist_ok=True)
         wanted = folder / FILE
         os.rename(self._former, wanted if not wanted.exists() else folder / SPARE)
+        put_in_place(self.documents, folder, folder / ASIDE)
         settle(wanted)
         return folder
 
@@ -84,13 +91,14 @@ class RowReplacement:
         path = stage / FILE
         asyncio.run(Database.open(path).close())  # brings an older one up to date
         with plainly(path), closing(connect(path, PATIENCE)) as connection:
-            source = SqliteEnd(connection)
+            source = SqliteEnd(connection, stage)
             known = fingerprint(source, "Reading", report)
             self._target.clear()
             self._target.forget_move()
             copy(source, self._target, known, report)
         for each in stage.glob(f"{FILE}*"):
             each.unlink()
+        take_away(stage)
 
 
 @contextmanager
@@ -99,7 +107,8 @@ def replacing_rows(
 ) -> Iterator[RowReplacement]:
     """Have the rows to oneself. What was put takes effect at the end, when the stage is the home. Raises
     StoreError if others are writing."""
-    with _open(address) as pool, alone_with(pool, owner, name_checkout(stage, home)) as target:
+    names = name_checkout(stage, home), name_machine(stage)
+    with _open(address) as pool, alone_with(pool, owner, *names) as target:
         yield RowReplacement(target, visible(pool.where), former)
 
 

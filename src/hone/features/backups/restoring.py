@@ -13,6 +13,7 @@ import apsw
 from msgspec import Struct
 
 from hone.cli.settings_file import find_written, write_settings
+from hone.core.documents import is_document
 from hone.core.errors import Refused, SettingsError, StoreError
 from hone.core.holding import Holding
 from hone.core.loading import import_object
@@ -103,7 +104,7 @@ def restore_backup(
                 builder.unpack(report)
                 builder.adjust()
                 builder.point_to(home / SETTINGS)
-                builder.take_over(home, former)
+                builder.take_over(home, former, rows.documents if rows else home)
                 if rows:
                     rows.put(stage, report)
                 finish(stage)
@@ -185,8 +186,9 @@ class HomeBuilder:
                 else f"{SETTINGS} of the backup names another database. That line was left out."
             )
 
-    def take_over(self, home: Path, former: apsw.Connection | None) -> None:
-        """Copy the keys of the former home, which no backup has, and erase what was erased there."""
+    def take_over(self, home: Path, former: apsw.Connection | None, documents: Path) -> None:
+        """Copy the keys of the former home, which no backup has, and erase what was erased there. `documents`
+        is where those of the former home are."""
         lying = list(os.scandir(home)) if home.is_dir() else []
         for entry in sorted(lying, key=lambda entry: entry.name):
             holding = find_holding(entry.name, self._holdings)
@@ -194,9 +196,9 @@ class HomeBuilder:
                 with open_file(home / entry.name) as source, self._create(entry.name) as target:
                     target.write(source.read())
         if former and FILE in self.chosen:
-            self._erase_again(home, former)
+            self._erase_again(home, former, documents)
 
-    def _erase_again(self, home: Path, former: apsw.Connection) -> None:
+    def _erase_again(self, home: Path, former: apsw.Connection, documents: Path) -> None:
         """Take what erasures left from the former home: rows, and the files of other holdings."""
         try:
             made = asyncio.run(apply_later_erasures(former, self._stage))
@@ -209,7 +211,7 @@ class HomeBuilder:
             return
         beside = {name for each in made for name in each.holdings} - {PUBLISHED}
         for path in self._chosen_of(beside):
-            self._take_from(home, path)
+            self._take_from(documents if is_document(path) else home, path)
         if PROVENANCE in self._chosen_of(beside) and not self._with_rules:
             self._forget_trust()
         taken = f" Taken from the home that was replaced: {', '.join(sorted(beside))}." if beside else ""

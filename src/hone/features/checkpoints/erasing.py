@@ -4,24 +4,20 @@ import secrets
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import apsw
-
 from hone.app import Hone
 from hone.core.erasure import Erasure, Scrubber
 from hone.core.errors import Corrupt, HoneError
 from hone.core.holding import Occurrence
 from hone.core.ids import SessionId
+from hone.core.machine_rows import RowConnection
 from hone.features.checkpoints import pruning
 from hone.features.checkpoints.decisions import anchor_of, find_turns
 from hone.features.checkpoints.store import FILE, FOLDER, CheckpointStore, unpack
 from hone.stores.purging import purge
 
 LOST = "it was erased"
-FORGET = """
-UPDATE changes SET lost = ?1, before_digest = CASE WHEN before_digest = ?2 THEN ?3 ELSE before_digest END,
-    after_digest = CASE WHEN after_digest = ?2 THEN ?3 ELSE after_digest END
-WHERE before_digest = ?2 OR after_digest = ?2
-"""
+FORGET_BEFORE = "UPDATE changes SET lost = ?, before_digest = ? WHERE before_digest = ?"
+FORGET_AFTER = "UPDATE changes SET lost = ?, after_digest = ? WHERE after_digest = ?"
 TURNS = "SELECT DISTINCT session, anchor FROM changes"
 MOVE = "UPDATE changes SET anchor = ? WHERE session = ? AND anchor = ?"
 
@@ -34,7 +30,7 @@ class CheckpointEraser:
         self._hone = hone
 
     async def find(self, what: Erasure) -> Sequence[Occurrence]:
-        store = CheckpointStore(self._hone.home, self._hone.clock)
+        store = self._open()
         if not store.exists:
             return ()
         try:
@@ -44,7 +40,7 @@ class CheckpointEraser:
         return (Occurrence("checkpoints", f"{FOLDER}/{FILE}", count),) if count else ()
 
     async def erase(self, what: Erasure) -> Sequence[str]:
-        store = CheckpointStore(self._hone.home, self._hone.clock)
+        store = self._open()
         if not store.exists:
             return ()
         try:
@@ -53,7 +49,13 @@ class CheckpointEraser:
             await self._name_turns(store)
         finally:
             await store.close()
-        return await purge(store.folder / FILE, what)
+        return await purge(store.folder / FILE, what) if (store.folder / FILE).exists() else ()
+
+    def _open(self) -> CheckpointStore:
+        """Words go wherever they were written, on any machine."""
+        stores, home = self._hone.stores, self._hone.home
+        rows = stores.machine_rows(everywhere=True) if stores.machine_rows else None
+        return CheckpointStore(home, self._hone.clock, rows)
 
     async def _name_turns(self, store: CheckpointStore) -> None:
         turns: list[Any] = await store.run(lambda connection: connection.execute(TURNS).fetchall())
@@ -78,7 +80,7 @@ class CheckpointEraser:
         return {anchor.partition("@")[2]: anchor for anchor in map(anchor_of, nodes)}
 
 
-def _erase(connection: apsw.Connection, what: Erasure) -> None:
+def _erase(connection: RowConnection, what: Erasure) -> None:
     for session in what.sessions:
         pruning.forget(connection, session)
     scrub = Scrubber(what.words)
@@ -87,13 +89,15 @@ def _erase(connection: apsw.Connection, what: Erasure) -> None:
         if scrub.finds(path):
             connection.execute("DELETE FROM changes WHERE id = ?", (id,))
     for name in list(_blobs(connection, scrub)):
-        connection.execute(FORGET, (LOST, name, secrets.token_hex(32)))
+        row = (LOST, secrets.token_hex(32), name)
+        connection.execute(FORGET_BEFORE, row)
+        connection.execute(FORGET_AFTER, row)
         connection.execute("DELETE FROM blobs WHERE digest = ?", (name,))
     pruning.sweep(connection)
     connection.execute("PRAGMA incremental_vacuum").fetchall()
 
 
-def _holding(connection: apsw.Connection, what: Erasure) -> list[str]:
+def _holding(connection: RowConnection, what: Erasure) -> list[str]:
     scrub = Scrubber(what.words)
     sessions = [each for each in what.sessions for _ in range(pruning.count_of(connection, each))]
     rows: list[Any] = connection.execute("SELECT path FROM changes").fetchall()
@@ -101,7 +105,7 @@ def _holding(connection: apsw.Connection, what: Erasure) -> list[str]:
     return [*_blobs(connection, scrub), *paths, *sessions]
 
 
-def _blobs(connection: apsw.Connection, scrub: Scrubber) -> Iterator[str]:
+def _blobs(connection: RowConnection, scrub: Scrubber) -> Iterator[str]:
     """Yield the contents that hold the words. One that cannot be read may hold them."""
     rows: list[Any] = connection.execute("SELECT digest FROM blobs").fetchall()
     for (name,) in rows:

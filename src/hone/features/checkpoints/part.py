@@ -35,7 +35,8 @@ class CheckpointsPart(Part):
     def service(self) -> "CheckpointService":
         hone = self._hone
         make: type[CheckpointService] = import_object(SERVICE)
-        return make(hone.home, hone.sessions, hone.clock, hone.settings.checkpoints)
+        rows = hone.stores.machine_rows
+        return make(hone.home, hone.sessions, hone.clock, hone.settings.checkpoints, rows)
 
     def observer(self, folder: Path) -> WorkObserver | None:
         # Nobody rewinds what an experiment does in its scratch folder.
@@ -66,7 +67,15 @@ class CheckpointsPart(Part):
         lasts = f"{self._hone.settings.checkpoints.days} days"
         keeps = "files as they were before tools changed them"
         stays = "copies of files on this machine"
-        return (Holding("checkpoints", keeps, lasts, places=("checkpoints/",), eraser=ERASER, stays=stays),)
+        return (
+            Holding(
+                *("checkpoints", keeps, lasts),
+                places=("checkpoints/",),
+                eraser=ERASER,
+                stays=stays,
+                elsewhere=("checkpoint_blobs", "checkpoint_rewinds", "checkpoint_changes"),
+            ),
+        )
 
     async def close(self) -> None:
         if "service" in vars(self):
@@ -74,4 +83,4 @@ class CheckpointsPart(Part):
 
     @property
     def _is_used(self) -> bool:
-        return (self._hone.home / "checkpoints").is_dir()
+        return bool(self._hone.settings.database) or (self._hone.home / "checkpoints").is_dir()

@@ -3,10 +3,9 @@
 from collections.abc import Collection
 from typing import Any
 
-import apsw
-
 from hone.core.errors import Corrupt
 from hone.core.ids import SessionId
+from hone.core.machine_rows import RowConnection
 from hone.features.checkpoints.store import unpack
 
 OLD = "SELECT DISTINCT session, turn FROM changes WHERE at < ?"
@@ -20,12 +19,10 @@ PORTION = 20
 """The share of all turns, one in so many, that is deleted before the size is looked at again."""
 
 
-def prune(connection: apsw.Connection, size: int, before: int, needed: Collection[SessionId]) -> int:
+def prune(connection: RowConnection, size: int, before: int, needed: Collection[SessionId]) -> int:
     """Delete turns that are older than `before` and, oldest first, those that take more than `size` bytes;
     never those of sessions that are `needed`. Returns how many bytes are left."""
-    dropped = [turn for turn in connection.execute(OLD, (before,)).fetchall() if turn[0] not in needed]
-    connection.executemany(DROP, dropped)
-    sweep(connection)
+    drop_old(connection, before, needed)
     rest = _oldest(connection, needed)
     while rest and int(connection.execute(SIZE).get) > size:
         some = 1 + len(rest) // PORTION
@@ -36,7 +33,14 @@ def prune(connection: apsw.Connection, size: int, before: int, needed: Collectio
     return int(connection.execute(SIZE).get)
 
 
-def forget(connection: apsw.Connection, session: SessionId) -> int:
+def drop_old(connection: RowConnection, before: int, needed: Collection[SessionId]) -> None:
+    """Delete turns that are older than `before`, except for those of sessions that are `needed`."""
+    dropped = [turn for turn in connection.execute(OLD, (before,)).fetchall() if turn[0] not in needed]
+    connection.executemany(DROP, dropped)
+    sweep(connection)
+
+
+def forget(connection: RowConnection, session: SessionId) -> int:
     """Delete all that is kept of a session. Returns how many changes that were."""
     connection.execute("DELETE FROM changes WHERE session = ?", (session,))
     count = connection.changes()
@@ -45,17 +49,17 @@ def forget(connection: apsw.Connection, session: SessionId) -> int:
     return count
 
 
-def count_of(connection: apsw.Connection, session: SessionId) -> int:
+def count_of(connection: RowConnection, session: SessionId) -> int:
     return int(connection.execute("SELECT count(*) FROM changes WHERE session = ?", (session,)).get)
 
 
-def sweep(connection: apsw.Connection) -> None:
+def sweep(connection: RowConnection) -> None:
     """Delete contents and rewinds that no change needs."""
     connection.execute(ORPHANED)
     connection.execute(EMPTY)
 
 
-def examine(connection: apsw.Connection) -> tuple[int, int, int]:
+def examine(connection: RowConnection) -> tuple[int, int, int]:
     """Return how many changes there are, how many bytes they take, and how many contents are damaged."""
     damaged = 0
     for name, data in connection.execute("SELECT digest, data FROM blobs"):
@@ -67,6 +71,6 @@ def examine(connection: apsw.Connection) -> tuple[int, int, int]:
     return count, int(connection.execute(SIZE).get), damaged
 
 
-def _oldest(connection: apsw.Connection, needed: Collection[SessionId]) -> list[Turn]:
+def _oldest(connection: RowConnection, needed: Collection[SessionId]) -> list[Turn]:
     rows: list[Any] = connection.execute(OLDEST).fetchall()
     return [row for row in rows if row[0] not in needed]

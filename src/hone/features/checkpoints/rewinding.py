@@ -24,6 +24,7 @@ from hone.features.checkpoints.values import (
     RewindPlan,
     RewindStep,
 )
+from hone.files.atomic import make_folder
 from hone.files.locks import acquire, release
 
 TOO_LARGE = "too large"
@@ -144,6 +145,7 @@ class Rewinder:
     @contextmanager
     def _alone(self) -> Iterator[None]:
         try:
+            make_folder(self._store.folder)
             handle = acquire(self._store.folder / LOCK, wait=False)
         except BlockingIOError:
             raise Refused(BUSY) from None

@@ -8,6 +8,7 @@ from pathlib import Path
 from hone.core.clock import Clock
 from hone.core.errors import StoreError
 from hone.core.ids import SessionId
+from hone.core.machine_rows import OpenMachineRows
 from hone.core.ports import Sessions
 from hone.features.checkpoints import pruning
 from hone.features.checkpoints.history import FileHistory
@@ -23,10 +24,18 @@ MEBIBYTE = 2**20
 class CheckpointService:
     """Made when it is first needed. Nothing is opened before that is needed, too."""
 
-    def __init__(self, home: Path, sessions: Sessions, clock: Clock, settings: CheckpointSettings) -> None:
+    def __init__(
+        self,
+        home: Path,
+        sessions: Sessions,
+        clock: Clock,
+        settings: CheckpointSettings,
+        rows: OpenMachineRows | None = None,
+    ) -> None:
         self._clock = clock
         self._settings = settings
-        self.store = CheckpointStore(home, clock)
+        self.store = CheckpointStore(home, clock, rows() if rows else None)
+        self._everywhere = rows(everywhere=True) if rows else None
         self.observer = Checkpointer(home, self.store, sessions)
         self.history = FileHistory(home, self.store, sessions)
 
@@ -36,7 +45,10 @@ class CheckpointService:
             sweep(self.store.folder)
             oldest = microseconds(self._clock.now() - timedelta(days=self._settings.days))
             size = self._settings.size * MEBIBYTE
-            await self.store.run(pruning.prune, size, oldest, frozenset(self.observer.used))
+            used = frozenset(self.observer.used)
+            await self.store.run(pruning.prune, size, oldest, used)
+            if self._everywhere:  # a machine that is gone no longer does that by itself
+                await self._everywhere.write(lambda rows: pruning.drop_old(rows, oldest, used))
 
     async def forget(self, session: SessionId) -> int:
         """Delete all that is kept of a session; returns how many changes that were."""

@@ -10,11 +10,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-import apsw
-
 from hone.core.clock import Clock
 from hone.core.errors import Corrupt, Missing, StoreError
 from hone.core.ids import SessionId
+from hone.core.machine_rows import MachineRows, RowConnection
 from hone.core.messages import digest
 from hone.features.checkpoints.rows import CHANGE, REWIND, cells, change_of, microseconds, rewind_of
 from hone.features.checkpoints.values import (
@@ -40,22 +39,24 @@ T = TypeVar("T")
 Contents = Mapping[str, bytes]
 """Contents by digest."""
 
-PUT_BLOB = "INSERT OR IGNORE INTO blobs (digest, size, data) VALUES (?, ?, ?)"
-PUT = f"INSERT INTO changes ({CHANGE}) VALUES (NULL{', ?' * 17}) RETURNING id"
+PUT_BLOB = "INSERT INTO blobs (digest, size, data) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
+PUT = f"INSERT INTO changes ({CHANGE.removeprefix('id, ')}) VALUES (?{', ?' * 16}) RETURNING id"
 NUMBER = "SELECT turn FROM changes WHERE session = ? AND anchor = ? AND rewind = 0 LIMIT 1"
 HIGHEST = "SELECT coalesce(max(turn), 0) FROM changes WHERE session = ? AND rewind = 0"
 UNMADE = (
     "DELETE FROM changes WHERE path = ? AND session = ? AND open = 1 AND rewind = 0"
-    " AND before_kind IS ? AND before_mode IS ? AND before_digest IS ?"
+    " AND before_kind IS NOT DISTINCT FROM ? AND before_mode IS NOT DISTINCT FROM ?"
+    " AND before_digest IS NOT DISTINCT FROM ?"
 )
 FINISH = "UPDATE changes SET open = 0, after_kind = ?, after_mode = ?, after_digest = ? WHERE id = ?"
 SAME = (
-    "DELETE FROM changes WHERE id = ? AND before_kind IS after_kind AND before_mode IS after_mode"
-    " AND before_digest IS after_digest"
+    "DELETE FROM changes WHERE id = ? AND before_kind IS NOT DISTINCT FROM after_kind"
+    " AND before_mode IS NOT DISTINCT FROM after_mode AND before_digest IS NOT DISTINCT FROM after_digest"
 )
 KNOWN = (
     "SELECT EXISTS (SELECT 1 FROM changes WHERE path = ? AND id > ? AND"
-    " (open = 1 OR (after_kind IS ? AND after_mode IS ? AND after_digest IS ?)))"
+    " (open = 1 OR (after_kind IS NOT DISTINCT FROM ? AND after_mode IS NOT DISTINCT FROM ?"
+    " AND after_digest IS NOT DISTINCT FROM ?)))"
 )
 OF_SESSION = f"SELECT {CHANGE} FROM changes WHERE session = ? AND rewind = 0 ORDER BY id"
 OF_REWIND = f"SELECT {CHANGE} FROM changes WHERE rewind = ? ORDER BY id"
@@ -70,16 +71,18 @@ LAST_REWIND = (
 
 
 class CheckpointStore:
-    """The changes of all sessions of a home. The file is made with the first change; `exists` makes none."""
+    """The changes of all sessions of a home: in a file, which is made with the first change, or among the
+    `rows` of this machine in a database elsewhere. `exists` makes nothing."""
 
-    def __init__(self, home: Path, clock: Clock) -> None:
+    def __init__(self, home: Path, clock: Clock, rows: MachineRows | None = None) -> None:
         self.folder = home / FOLDER
         self._clock = clock
+        self._elsewhere = rows
         self._opened: Database | None = None
 
     @property
     def exists(self) -> bool:
-        return self._opened is not None or (self.folder / FILE).exists()
+        return bool(self._elsewhere or self._opened) or (self.folder / FILE).exists()
 
     async def begin(
         self, mark: TurnMark, drafts: Sequence[ChangeDraft], contents: Contents, expected: Sequence[str]
@@ -136,23 +139,25 @@ class CheckpointStore:
             await self._opened.close()
 
     async def run(
-        self, work: Callable[Concatenate[apsw.Connection, P], T], *args: P.args, **named: P.kwargs
+        self, work: Callable[Concatenate[RowConnection, P], T], *args: P.args, **named: P.kwargs
     ) -> T:
         """Do other work on the file, in one transaction."""
         return await self._write(work, *args, **named)
 
     async def _write(
-        self, work: Callable[Concatenate[apsw.Connection, P], T], *args: P.args, **named: P.kwargs
+        self, work: Callable[Concatenate[RowConnection, P], T], *args: P.args, **named: P.kwargs
     ) -> T:
         return await self._database.write(lambda connection: work(connection, *args, **named))
 
     async def _read(
-        self, work: Callable[Concatenate[apsw.Connection, P], T], *args: P.args, **named: P.kwargs
+        self, work: Callable[Concatenate[RowConnection, P], T], *args: P.args, **named: P.kwargs
     ) -> T:
         return await self._database.read(lambda connection: work(connection, *args, **named))
 
     @property
-    def _database(self) -> Database:
+    def _database(self) -> MachineRows:
+        if self._elsewhere:
+            return self._elsewhere
         if self._opened is None:
             try:
                 make_folder(self.folder)
@@ -185,7 +190,7 @@ def _packed(contents: Contents) -> list[tuple[str, int, bytes]]:
     return [(name, len(data), zlib.compress(data, LEVEL)) for name, data in contents.items()]
 
 
-def number_turn(connection: apsw.Connection, mark: TurnMark) -> int:
+def number_turn(connection: RowConnection, mark: TurnMark) -> int:
     """Return the number of a turn. It is that of the user's message, unless older messages were summarized:
     then it continues from the last turn that is known."""
     known = connection.execute(NUMBER, (mark.session, mark.anchor)).get
@@ -195,7 +200,7 @@ def number_turn(connection: apsw.Connection, mark: TurnMark) -> int:
 
 
 def _begin(
-    connection: apsw.Connection,
+    connection: RowConnection,
     mark: TurnMark,
     drafts: Sequence[ChangeDraft],
     blobs: Iterable[tuple[str, int, bytes]],
@@ -212,7 +217,7 @@ def _begin(
 
 
 def _put(
-    connection: apsw.Connection,
+    connection: RowConnection,
     draft: ChangeDraft,
     turn: tuple[str, int, str],
     at: int,
@@ -236,13 +241,13 @@ def _put(
     return int(connection.execute(PUT, row).get)
 
 
-def _finish(connection: apsw.Connection, states: Mapping[int, PathState | None]) -> None:
+def _finish(connection: RowConnection, states: Mapping[int, PathState | None]) -> None:
     connection.executemany(FINISH, [(*cells(state), id) for id, state in states.items()])
     connection.executemany(SAME, [(id,) for id in states])
 
 
 def _record(
-    connection: apsw.Connection,
+    connection: RowConnection,
     mark: TurnMark,
     drafts: Sequence[ChangeDraft],
     blobs: Sequence[tuple[str, int, bytes]],
@@ -258,23 +263,23 @@ def _record(
     return len(own)
 
 
-def _is_known(connection: apsw.Connection, draft: ChangeDraft, since: int) -> bool:
+def _is_known(connection: RowConnection, draft: ChangeDraft, since: int) -> bool:
     return bool(connection.execute(KNOWN, (os.fsencode(draft.path), since, *cells(draft.after))).get)
 
 
-def _latest(connection: apsw.Connection) -> int:
+def _latest(connection: RowConnection) -> int:
     return int(connection.execute("SELECT coalesce(max(id), 0) FROM changes").get)
 
 
-def _changes(connection: apsw.Connection, session: SessionId) -> list[FileChange]:
+def _changes(connection: RowConnection, session: SessionId) -> list[FileChange]:
     return _rows(connection, OF_SESSION, (session,))
 
 
-def _rows(connection: apsw.Connection, query: str, values: tuple[Any, ...]) -> list[FileChange]:
+def _rows(connection: RowConnection, query: str, values: tuple[Any, ...]) -> list[FileChange]:
     return [change_of(row) for row in connection.execute(query, values)]
 
 
-def _content(connection: apsw.Connection, wanted: str) -> bytes:
+def _content(connection: RowConnection, wanted: str) -> bytes:
     packed = connection.execute("SELECT data FROM blobs WHERE digest = ?", (wanted,)).get
     if packed is None:
         raise Missing(f"The content {wanted[:12]} is no longer kept.")
@@ -293,7 +298,7 @@ def unpack(wanted: str, packed: bytes) -> bytes:
 
 
 def _begin_rewind(
-    connection: apsw.Connection,
+    connection: RowConnection,
     plan: RewindPlan,
     drafts: Sequence[ChangeDraft],
     blobs: Iterable[tuple[str, int, bytes]],
@@ -308,7 +313,7 @@ def _begin_rewind(
     return rewind
 
 
-def _finish_rewind(connection: apsw.Connection, rewind: int, done: Collection[Path]) -> None:
+def _finish_rewind(connection: RowConnection, rewind: int, done: Collection[Path]) -> None:
     redoes = int(connection.execute("SELECT redoes FROM rewinds WHERE id = ?", (rewind,)).get)
     rows = connection.execute("SELECT id, path FROM changes WHERE rewind = ?", (rewind,)).fetchall()
     names = {os.fsencode(path) for path in done}
@@ -325,12 +330,12 @@ def _finish_rewind(connection: apsw.Connection, rewind: int, done: Collection[Pa
     connection.execute("UPDATE rewinds SET finished = 2 WHERE id = ?", (redoes,))
 
 
-def _unfinished(connection: apsw.Connection) -> list[tuple[Rewind, list[FileChange]]]:
+def _unfinished(connection: RowConnection) -> list[tuple[Rewind, list[FileChange]]]:
     found = [rewind_of(row) for row in connection.execute(UNFINISHED).fetchall()]
     return [(each, _rows(connection, OF_REWIND, (each.id,))) for each in found]
 
 
-def _last_rewind(connection: apsw.Connection, session: SessionId) -> tuple[Rewind, list[FileChange]] | None:
+def _last_rewind(connection: RowConnection, session: SessionId) -> tuple[Rewind, list[FileChange]] | None:
     row = connection.execute(LAST_REWIND, (session,)).fetchone()
     if row is None:
         return None

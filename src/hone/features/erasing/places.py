@@ -7,23 +7,29 @@ from collections.abc import Sequence
 import apsw
 
 from hone.app import Hone
+from hone.core.documents import KINDS, SPILL
 from hone.core.erasure import Erasure, Scrubber
 from hone.core.errors import StoreError
 from hone.core.fingerprints import fingerprint, runs
 from hone.core.holding import Occurrence
-from hone.files.erasing import FileEraser, change_file, remove, remove_whole, walk
+from hone.files.erasing import DocumentEraser, FileEraser, change_file, remove, remove_whole, walk
 from hone.stores.erasure_store import open_erasures
 from hone.stores.home import FILE, MOVED
 from hone.stores.purging import purge, search
 from hone.stores.tainted import FILE as TAINTED
 from hone.stores.tainted import SCRIPTS, TaintStore
 
-COPIES = ("hone-damaged-*", "hone.db.repairing*", "hone-moved-*", "hone.db.moving*")
+COPIES = (
+    *("hone-damaged-*", "hone.db.repairing*"),
+    *("hone-moved-*", "hone-moved-files-*/", "hone.db.moving*", "hone.db.moving-files/"),
+)
+LEFT = (f"{FILE}*", *(place for kind in KINDS for place in kind.fixed or (f"{kind.folder}/",)))
+"""What a home still has of data that has moved elsewhere."""
 
 
-def spill(hone: Hone) -> FileEraser:
+def spill(hone: Hone) -> DocumentEraser:
     """Take words out of results that were too long for a conversation."""
-    return FileEraser(hone.home, "spill", ("spill/",))
+    return DocumentEraser(hone.home, hone.documents, SPILL)
 
 
 def quarantine(hone: Hone) -> FileEraser:
@@ -81,10 +87,11 @@ class CopyEraser:
 
     def __init__(self, hone: Hone) -> None:
         self._home = hone.home
-        self._names = (*COPIES, f"{FILE}*") if (hone.home / MOVED).exists() else COPIES
+        self._names = (*COPIES, *LEFT) if (hone.home / MOVED).exists() else COPIES
 
     async def find(self, what: Erasure) -> Sequence[Occurrence]:
-        return [Occurrence("damaged copies", path.name, whole=True) for path in walk(self._home, self._names)]
+        found = walk(self._home, self._names)
+        return [Occurrence("damaged copies", str(path.relative_to(self._home)), whole=True) for path in found]
 
     async def erase(self, what: Erasure) -> Sequence[str]:
         for path in walk(self._home, self._names):

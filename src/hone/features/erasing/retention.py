@@ -6,6 +6,7 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 
 from hone.app import Hone
+from hone.core.documents import SPILL
 from hone.core.errors import Missing
 from hone.core.ids import SessionId
 from hone.core.ports import SessionSummary
@@ -23,6 +24,9 @@ class Retention:
         """Delete what is past its time. Raises HoneError."""
         now = self._hone.clock.now()
         await asyncio.to_thread(self._delete_files, "spill/", self._settings.spill, now)
+        if self._settings.spill and self._hone.documents.shared:
+            oldest = now - timedelta(days=self._settings.spill)
+            await asyncio.to_thread(self._hone.documents.expire, SPILL, oldest)
         await asyncio.to_thread(self._delete_files, "quarantine/", self._settings.quarantine, now)
         await asyncio.to_thread(self._shorten_history)
         if self._settings.sessions:

@@ -7,6 +7,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from hone.app import Hone
+from hone.core.documents import CONSENT, RULES
 from hone.core.erasure import Erasure, Scrubber
 from hone.core.holding import Eraser, Occurrence
 from hone.core.loading import import_object
@@ -25,13 +26,9 @@ OWNERS = (
         "hone.toml",
         "prompts/",
         "agents/",
-        "trusted.json",
-        "untrusted.json",
-        "asked.json",
-        "instructions.json",
-        "approved.json",
     ),
-    *("permissions.json", "keys.json", "serve.key", "serve-keys.json", "serve-keys-used.json"),
+    *(*RULES.fixed, *CONSENT.fixed),
+    *("keys.json", "serve.key", "serve-keys.json", "serve-keys-used.json"),
 )
 """Files that the owner wrote or decided: they are named, not changed."""
 
@@ -116,7 +113,8 @@ class Erasing:
         scrub = Scrubber(what.words)
         proof = await asyncio.to_thread(self._prove, scrub)
         rows, tables = await self._database.store.search(scrub)
-        return replace(proof, rows=rows, left=(*proof.left, *tables))
+        decided = await self._database.store.find_decisions(scrub)
+        return replace(proof, rows=rows, left=(*proof.left, *tables), owners=(*proof.owners, *decided))
 
     def _prove(self, scrub: Scrubber) -> Proof:
         home, files, size = self._hone.home, 0, 0

@@ -11,9 +11,9 @@ from hone.core.ledger import SKILL, ChangeId, ChangeState, Entry, Target, projec
 from hone.core.visible import path_to_text
 from hone.features.experiments.bisection import Suspicion, Tally, choose_state, suspect
 from hone.features.experiments.scratch_home import HomeContents
-from hone.features.experiments.store import Studies
 from hone.features.experiments.trial import TrialRoom
 from hone.features.experiments.values import Task
+from hone.features.experiments.working import working
 from hone.knowledge import places
 from hone.knowledge.folding import fold, load_held
 from hone.knowledge.snapshots import journals
@@ -102,9 +102,8 @@ class Bisector:
 
     async def find(self, task: Task, history: ChangeHistory, most: int, tell: Progress) -> BisectResult:
         """Raises ModelError where the provider gives no answer."""
-        studies = Studies(self._owner.home)
         tallies = [Tally()] * (len(history.suspects) + 1)
-        with studies.busy(task.name), studies.scratch(task.name) as root:
+        async with working(self._owner, task.name) as root:
             room = TrialRoom(self._owner, task, root, self._model)
             for runs in range(most):
                 suspicion = suspect(tallies)

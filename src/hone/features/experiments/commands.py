@@ -28,6 +28,7 @@ from hone.features.experiments.runner import ExperimentRunner, Tell
 from hone.features.experiments.subjects import find
 from hone.features.experiments.task_file import to_dict
 from hone.features.experiments.values import PAIRS, Check, LessonKind, Study, Task
+from hone.features.experiments.working import delete as remove
 
 EMPTY = "There are no experiments yet. Record a task: hone experiment new --from SESSION"
 EPILOG = """\b
@@ -296,7 +297,7 @@ def delete(options: Options, name: str) -> None:
 
     async def act(hone: Hone) -> int:
         studies = hone.part(ExperimentsPart).studies
-        gone = studies.delete(name)
+        gone = await remove(hone, name)
         await forget(hone, studies, gone)
         return sum(len(each.runs) for each in gone)
 

@@ -1,36 +1,51 @@
 """Erase experiments that hold words which are to go, or whose task came from an erased conversation."""
 
+import asyncio
 from collections.abc import Sequence
 
 from hone.app import Hone
+from hone.core.documents import EXPERIMENTS, GATE
 from hone.core.erasure import Erasure, Scrubber
 from hone.core.holding import Occurrence
-from hone.features.experiments.store import FOLDER, GATE, TASK, Studies
-from hone.files.erasing import FileEraser, below, remove_whole, tally
+from hone.features.experiments.store import TASK, is_name
+from hone.features.experiments.working import delete, studies_of
+from hone.files.erasing import DocumentEraser, below, remove_whole, tally
 
 
 class ExperimentEraser:
     """An experiment goes as a whole: its figures say nothing without its task and its lesson."""
 
     def __init__(self, hone: Hone) -> None:
-        self._studies = Studies(hone.home)
+        self._hone = hone
+        self._studies = studies_of(hone)
 
     async def find(self, what: Erasure) -> Sequence[Occurrence]:
-        scrub, found = Scrubber(what.words), []
-        for name in self._studies.names():
-            count = sum(tally(path, scrub) for path in below(self._studies.folder / name)) + scrub.count(name)
-            # Without its task it is what a killed process left.
-            is_left = not (self._studies.folder / name / TASK).exists()
-            if count or is_left or self._studies.is_from(name, what.sessions):
-                found.append(Occurrence("experiments", f"{FOLDER}/{name}/", max(1, count), whole=True))
-        return found
+        return await asyncio.to_thread(self._find, what)
 
     async def erase(self, what: Erasure) -> Sequence[str]:
         for each in await self.find(what):
-            self._studies.delete(each.place.removeprefix(f"{FOLDER}/").rstrip("/"))
+            await delete(self._hone, each.place.removeprefix(f"{EXPERIMENTS.folder}/").rstrip("/"))
         return ()
 
+    def _find(self, what: Erasure) -> list[Occurrence]:
+        scrub, found, studies = Scrubber(what.words), [], self._studies
+        for name in {*studies.names(), *self._left()}:
+            documents = studies.documents(name)
+            count = sum(scrub.tally(studies.contents(each)) for each in documents) + scrub.count(name)
+            count += sum(tally(path, scrub) for path in below(studies.place(name)) if path.name[0] == ".")
+            # Without its task it is what a killed process left.
+            is_left = f"{name}/{TASK}" not in documents
+            if count or is_left or studies.is_from(name, what.sessions):
+                place = f"{EXPERIMENTS.folder}/{name}/"
+                found.append(Occurrence("experiments", place, max(1, count), whole=True))
+        return sorted(found, key=lambda each: each.place)
 
-def erase_gate(hone: Hone) -> FileEraser:
+    def _left(self) -> list[str]:
+        """Return folders of this machine that may hold nothing but notes."""
+        folder = self._hone.home / EXPERIMENTS.folder
+        return [each.name for each in folder.glob("*") if is_name(each.name) and each.is_dir()]
+
+
+def erase_gate(hone: Hone) -> DocumentEraser:
     """Remove what was tried on held-out tasks if it names the words: it holds names of lessons, no texts."""
-    return FileEraser(hone.home, "gate", (f"{GATE}/",), remove_whole)
+    return DocumentEraser(hone.home, hone.documents, GATE, remove_whole)

@@ -1,8 +1,7 @@
 """Act on the result of a study: confirm a lesson that helps, propose to archive one that harms."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
-from pathlib import Path
 from statistics import fmean
 
 from msgspec import Struct
@@ -13,7 +12,7 @@ from hone.core.ledger import Actor, Author, ChangeId, ChangeKind, ChangeQuery, E
 from hone.core.measured import FigureDifference, StudyResult
 from hone.features.experiments.sequential import EarlyDecision, judge
 from hone.features.experiments.statistics import FIGURES, SUCCESS, Difference, differences
-from hone.features.experiments.store import GATE, Studies
+from hone.features.experiments.store import Studies
 from hone.features.experiments.subjects import Subject, change_of
 from hone.features.experiments.values import HELD_OUT, EffectVerdict, LessonKind, Study
 from hone.features.templates.part import TemplatesPart
@@ -198,10 +197,10 @@ async def forget(hone: Hone, studies: Studies, gone: Sequence[Study]) -> None:
             continue
 
 
-def beside(home: Path, kind: LessonKind, name: str, digest: str) -> list[str]:
+def beside(trials: Iterable[Studies], kind: LessonKind, name: str, digest: str) -> list[str]:
     """What was measured, to be shown with the lesson: one line for each study, the latest first."""
     try:
-        known = [*Studies(home, GATE).of(kind, name), *Studies(home).of(kind, name)]
+        known = [study for each in trials for study in each.of(kind, name)]
     except StoreError as error:
         return [str(error)]
     rows = []
@@ -214,10 +213,10 @@ def beside(home: Path, kind: LessonKind, name: str, digest: str) -> list[str]:
     return rows
 
 
-def measure(home: Path, kind: LessonKind, name: str, digest: str) -> list[StudyResult]:
+def measure(trials: Iterable[Studies], kind: LessonKind, name: str, digest: str) -> list[StudyResult]:
     """Return what `beside` says as figures, the latest study first. What cannot be read says nothing."""
     try:
-        known = [*Studies(home, GATE).of(kind, name), *Studies(home).of(kind, name)]
+        known = [study for each in trials for study in each.of(kind, name)]
     except StoreError:
         return []
     return [

@@ -11,6 +11,7 @@ from itertools import count
 from msgspec import Struct
 
 from hone.app import Hone
+from hone.core.documents import GATE
 from hone.core.errors import HoneError
 from hone.core.events import Emit, Notice
 from hone.core.messages import assistant, user
@@ -33,7 +34,6 @@ from hone.features.experiments.held_out import (
 )
 from hone.features.experiments.runner import measured
 from hone.features.experiments.scratch_home import alter, gather
-from hone.features.experiments.store import GATE, Studies
 from hone.features.experiments.trial import TrialRoom
 from hone.features.experiments.values import (
     HELD_OUT,
@@ -46,6 +46,7 @@ from hone.features.experiments.values import (
     Task,
     order,
 )
+from hone.features.experiments.working import trials_of, working
 from hone.learning.budget import spent
 from hone.runtime.session import new_id
 
@@ -79,7 +80,7 @@ class Gate:
     def __init__(self, hone: Hone) -> None:
         self._hone = hone
         self._clock = hone.clock
-        self.trials = Studies(hone.home, GATE)
+        self.trials = trials_of(hone)
 
     async def tend(self, emit: Emit) -> None:
         """Run one pair if one is due, and ask to be called again if more is."""
@@ -157,8 +158,7 @@ class Gate:
         """Run what is missing of the first pair that is not whole. Each run is stored before the next."""
         lesson, model = item.candidate.subject.lesson, await self._hone.model()
         new = Study(item.name, lesson, model, self._clock.now(), PAIRS)
-        self.trials.place(item.name).mkdir(mode=0o700, parents=True, exist_ok=True)
-        with self.trials.busy(item.name), self.trials.scratch(item.name) as root:
+        async with working(self._hone, item.name, GATE) as root:
             study = self.trials.study(new)
             pair, task = _choose_task(item.tasks, study)
             room = TrialRoom(self._hone, task, root)

@@ -30,6 +30,7 @@ from hone.core.messages import digest
 from hone.features.experiments.store import Studies
 from hone.features.experiments.subjects import Subject, change_of, find
 from hone.features.experiments.values import Lesson, LessonKind, Task
+from hone.features.experiments.working import studies_of
 from hone.knowledge import places
 from hone.knowledge.descriptions import is_doubtful
 from hone.knowledge.journal import entries
@@ -124,7 +125,7 @@ class TaskPool:
     def __init__(self, hone: Hone) -> None:
         self._hone = hone
         self._roots: dict[SessionId, SessionId] = {}
-        self.tasks = list(_load(Studies(hone.home)))
+        self.tasks = list(_load(studies_of(hone)))
 
     @property
     def held_out(self) -> Sequence[Task]:

@@ -1,5 +1,6 @@
 """The part that adds experiments to a Hone."""
 
+import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -11,8 +12,9 @@ from hone.core.loading import import_object
 from hone.core.measured import StudyResult
 from hone.core.part import Part
 from hone.features.experiments.findings import beside, measure
-from hone.features.experiments.store import GATE, Studies
+from hone.features.experiments.store import Studies
 from hone.features.experiments.values import LessonKind
+from hone.features.experiments.working import trials_of
 
 if TYPE_CHECKING:
     from hone.features.experiments.gate import Gate
@@ -30,13 +32,17 @@ class ExperimentsPart(Part):
 
     @property
     def studies(self) -> Studies:
-        return Studies(self._hone.home)
+        return Studies(self._hone.documents, self._hone.home)
+
+    @property
+    def _trials(self) -> Sequence[Studies]:
+        return trials_of(self._hone), self.studies
 
     async def findings(self, kind: str, name: str, digest: str) -> Sequence[str]:
-        return beside(self._hone.home, LessonKind(kind), name, digest)
+        return await asyncio.to_thread(beside, self._trials, LessonKind(kind), name, digest)
 
     async def measured(self, kind: str, name: str, digest: str) -> Sequence[StudyResult]:
-        return measure(self._hone.home, LessonKind(kind), name, digest)
+        return await asyncio.to_thread(measure, self._trials, LessonKind(kind), name, digest)
 
     async def tend(self, emit: Emit) -> None:
         if self._hone.settings.learning.gate != "off" and not self._hone.keeper.rules.closed:
@@ -45,9 +51,10 @@ class ExperimentsPart(Part):
 
     async def leftovers(self, sessions: Sequence[SessionId]) -> Sequence[str]:
         studies = self.studies
+        names = await asyncio.to_thread(studies.names)
         return [
             f"Experiment {name} has its request. Delete it, too: hone experiment delete {name}"
-            for name in studies.names()
+            for name in names
             if studies.is_from(name, sessions)
         ]
 
@@ -58,13 +65,11 @@ class ExperimentsPart(Part):
                 "requests, checks and results",
                 places=("experiments/",),
                 eraser=ERASER,
-                stays="files of this home",
             ),
             Holding(
                 "gate",
                 "what held-out tasks said about lessons",
-                places=(f"{GATE}/",),
+                places=("gate/",),
                 eraser="hone.features.experiments.erasing:erase_gate",
-                stays="files of this home",
             ),
         )

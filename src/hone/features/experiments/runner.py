@@ -24,6 +24,7 @@ from hone.features.experiments.values import (
     Task,
     order,
 )
+from hone.features.experiments.working import working
 from hone.features.templates.classes import succeeded
 
 Tell = Callable[[int], None]
@@ -38,7 +39,7 @@ class ExperimentRunner:
     """Runs experiments on what the owner's Hone knows."""
 
     def __init__(self, owner: Hone) -> None:
-        self.studies = Studies(owner.home)
+        self.studies = Studies(owner.documents, owner.home)
         self._owner = owner
         self._clock = owner.clock
 
@@ -59,7 +60,7 @@ class ExperimentRunner:
             raise Refused("A template begins a new session, and this task continues one. Record another.")
         name = (await self._owner.session(model)).agent.prefix.model
         new = Study(task.name, subject.lesson, name, self._clock.now(), pairs)
-        with self.studies.busy(task.name), self.studies.scratch(task.name) as root:
+        async with working(self._owner, task.name) as root:
             study = self.studies.study(new)
             done = {run.place for run in study.runs if run.pair <= pairs}
             tell(len(done))

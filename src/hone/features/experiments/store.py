@@ -1,20 +1,18 @@
-"""Store experiments as files in the home: each task, and the finished runs of each lesson tried on it.
+"""Store experiments as documents of the owner: each task, and the finished runs of each lesson tried on it.
 
-Each run is one line, written to disk before the next run starts. An incomplete line, left by a killed
-process, is cut off.
+Each run is one line, stored before the next run starts. An incomplete line, left by a killed process of an
+older Hone, is cut off.
 """
 
 import json
-import os
 import shutil
-import tempfile
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from hone.core.documents import EXPERIMENTS, NEW, DocumentKind, Documents, change
 from hone.core.errors import Conflict, Corrupt, HoneError, Missing, Refused, StoreError
 from hone.core.ids import SessionId
 from hone.core.messages import canonical, digest
@@ -24,110 +22,134 @@ from hone.core.value import replace
 from hone.core.visible import one_line
 from hone.features.experiments.task_file import to_dict, undescribed
 from hone.features.experiments.values import LessonKind, Run, Study, Task
-from hone.files.atomic import append_durably, make_folder, write
-from hone.files.locks import acquire, release
-from hone.sandbox.clearing import cleared
 
-FOLDER, TASK = "experiments", "task.json"
-GATE = "gate"
-"""The folder of studies on held-out tasks."""
+TASK, SUFFIX = "task.json", ".jsonl"
 LONGEST = 64
 _SHAPE = regex(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 
 
-class Studies:
-    """One folder for each experiment, for the owner only."""
+def is_name(text: str) -> bool:
+    return bool(_SHAPE.fullmatch(text)) and len(text) <= LONGEST
 
-    def __init__(self, home: Path, folder: str = FOLDER) -> None:
-        self.folder = home / folder
+
+class Studies:
+    """The documents of each experiment, or of each study at the gate, below its name."""
+
+    def __init__(self, documents: Documents, home: Path, kind: DocumentKind = EXPERIMENTS) -> None:
+        self._documents = documents
+        self._home = home
+        self._kind = kind
 
     def place(self, name: str) -> Path:
-        """Raises Refused for what is no name."""
-        if not _SHAPE.fullmatch(name) or len(name) > LONGEST:
+        """Return the folder of this machine in which an experiment has its notes. Raises Refused for what is
+        no name."""
+        if not is_name(name):
             raise Refused(
                 f"{one_line(name, 80)!r} cannot be the name of an experiment: it has 1 to {LONGEST} of a-z, "
                 "0-9 and - between them."
             )
-        return self.folder / name
+        return self._home / self._kind.folder / name
 
     def names(self) -> list[str]:
-        try:
-            return sorted(each for each in os.listdir(self.folder) if _SHAPE.fullmatch(each))
-        except FileNotFoundError:
-            return []
-        except OSError as error:
-            raise StoreError(f"{self.folder} cannot be read: {error.strerror}.") from error
+        found = {each.partition("/")[0] for each in self._documents.names(self._kind) if "/" in each}
+        return sorted(filter(is_name, found))
+
+    def documents(self, name: str) -> list[str]:
+        """Return the names of all that is stored of an experiment."""
+        return [each for each in self._documents.names(self._kind) if each.startswith(f"{name}/")]
+
+    def contents(self, document: str) -> bytes:
+        return self._documents.read(self._kind, document) or b""
 
     def add(self, task: Task) -> None:
         """Raises Conflict if there is one of that name."""
-        folder = self.place(task.name)
-        with _writing(folder):
-            if (folder / TASK).exists():
-                raise Conflict(f"There is an experiment {task.name} already. Choose another name.")
-            write(folder / TASK, sealed(to_dict(task)))
+        self.place(task.name)
+        try:
+            self._documents.write(self._kind, f"{task.name}/{TASK}", sealed(to_dict(task)), NEW)
+        except Conflict:
+            raise Conflict(f"There is an experiment {task.name} already. Choose another name.") from None
 
     def task(self, name: str) -> Task:
-        """Raises Missing, or Corrupt for a file that is not as it was written."""
-        path = self.place(name) / TASK
+        """Raises Missing, or Corrupt for a document that is not as it was written."""
+        self.place(name)
         try:
-            return undescribed(path.read_bytes(), name)
-        except (FileNotFoundError, NotADirectoryError):
-            raise Missing(f"There is no experiment {name}. See hone experiment list.") from None
-        except (OSError, ValueError) as error:
+            data = self._documents.read(self._kind, f"{name}/{TASK}")
+            if data is None:
+                raise Missing(f"There is no experiment {name}. See hone experiment list.")
+            return undescribed(data, name)
+        except Missing:
+            raise
+        except (StoreError, ValueError) as error:
+            where = self._documents.describe(self._kind, f"{name}/{TASK}")
             raise Corrupt(
-                f"{path} cannot be used: {error}. Put back what was there, or remove it with "
-                f"hone experiment delete {name}."
+                f"{where} cannot be used: {str(error).rstrip('.')}. Put back what was there, or remove it "
+                f"with hone experiment delete {name}."
             ) from error
 
     def is_from(self, name: str, sessions: Collection[SessionId]) -> bool:
-        """Whether the task was recorded from one of these. Of a file that cannot be used nobody knows."""
+        """Whether the task was recorded from one of these. Of one that cannot be used nobody knows."""
         try:
             return self.task(name).session in sessions
         except StoreError:
             return False
 
     def delete(self, name: str) -> list[Study]:
-        """Gives what had been found out. Raises Missing, or Refused while it is at work."""
-        folder = self.place(name)
-        if not folder.is_dir():
+        """Gives what had been found out. Raises Missing. Nobody may be at work on it."""
+        place, documents = self.place(name), self.documents(name)
+        if not documents and not place.is_dir():
             raise Missing(f"There is no experiment {name}.")
-        with self.busy(name), _writing(folder):
-            known = self.studies(name)
-            shutil.rmtree(folder)
+        known = self.studies(name)
+        # The task comes last: without it, the rest is what a killed process left.
+        for document in sorted(documents, key=lambda each: each.endswith(TASK)):
+            self._documents.delete(self._kind, document)
+        try:
+            shutil.rmtree(place, ignore_errors=not place.is_dir())
+        except OSError as error:
+            raise StoreError(f"{place} cannot be removed: {error.strerror}.") from error
         return known
 
     def studies(self, name: str) -> list[Study]:
-        """The one begun last comes first. Files that cannot be used are left out; `study` tells why."""
+        """The one begun last comes first. Those that cannot be used are left out; `study` tells why."""
+        self.place(name)
         found = []
-        for path in self.place(name).glob("*.jsonl"):
+        for document in self.documents(name):
             try:
-                found.append(_read(path))
+                if document.endswith(SUFFIX):
+                    found.append(self._read(document))
             except HoneError:
                 continue
         return sorted(found, key=lambda each: each.begun, reverse=True)
 
     def study(self, new: Study) -> Study:
         """As it stands, or this new one, begun. Another number of pairs holds from now on."""
-        path = self._path(new)
-        if not path.exists():
-            with _writing(path.parent):
-                write(path, _head(new))
-            return new
-        known = _read(path)
-        if known.pairs == new.pairs:
-            return known
-        with _writing(path.parent):
-            changed = replace(known, pairs=new.pairs)
-            write(path, _head(changed) + b"".join(map(_line, known.runs)))
-        return changed
+        document, result = self._document(new), new
+
+        def begin(data: bytes | None) -> bytes | None:
+            nonlocal result
+            if data is None:
+                result = new
+                return _head(new)
+            result = self._decode(document, data)
+            if result.pairs == new.pairs:
+                return None
+            result = replace(result, pairs=new.pairs)
+            return _head(result) + b"".join(map(_line, result.runs))
+
+        change(self._documents, self._kind, document, begin)
+        return result
 
     def append(self, study: Study, run: Run) -> Study:
         """Durable when it returns. Raises Conflict if that run is there already."""
-        path = self._path(study)
-        if any(run.place == each.place for each in _read(path).runs):
-            raise Conflict(f"Pair {run.pair} has been run {run.arm} it already; nothing was stored.")
-        with _writing(path.parent):
-            append_durably(path, _line(run))
+        document = self._document(study)
+
+        def add(data: bytes | None) -> bytes:
+            known = self._decode(document, data or b"")
+            if any(run.place == each.place for each in known.runs):
+                raise Conflict(f"Pair {run.pair} has been run {run.arm} it already; nothing was stored.")
+            whole = data or b""
+            return whole[: whole.rfind(b"\n") + 1] + _line(run)
+
+        change(self._documents, self._kind, document, add)
         return replace(study, runs=(*study.runs, run))
 
     def of(self, kind: LessonKind, name: str) -> list[Study]:
@@ -136,55 +158,22 @@ class Studies:
         same = [each for each in found if (each.lesson.kind, each.lesson.name) == (kind, name)]
         return sorted(same, key=lambda each: each.begun, reverse=True)
 
-    @contextmanager
-    def busy(self, name: str) -> Iterator[None]:
-        """Only one process at a time works on an experiment; its lock goes with it."""
-        path = self.place(name) / ".lock"
-        try:
-            handle = acquire(path, wait=False)
-        except BlockingIOError:
-            raise Refused(f"Another process is at work on experiment {name}.") from None
-        except OSError as error:
-            raise StoreError(f"{path} cannot be written: {error.strerror}.") from error
-        try:
-            yield
-        finally:
-            release(handle)
-
-    @contextmanager
-    def scratch(self, name: str) -> Iterator[Path]:
-        """A folder outside of the home, gone at the end, together with one that a killed process left."""
-        note = self.place(name) / ".scratch"
-        if note.exists():
-            _clear(Path(note.read_text("utf-8")))
-        root = Path(tempfile.mkdtemp(prefix=_MARK)).resolve()
-        note.write_text(str(root), "utf-8")
-        try:
-            yield root
-        finally:
-            _clear(root)
-            note.unlink(missing_ok=True)
-
-    def _path(self, study: Study) -> Path:
+    def _document(self, study: Study) -> str:
+        self.place(study.task)
         told = [study.lesson.kind, study.lesson.name, study.lesson.digest, study.model]
-        return self.place(study.task) / f"{digest(canonical(told).encode())[:16]}.jsonl"
+        return f"{study.task}/{digest(canonical(told).encode())[:16]}{SUFFIX}"
 
+    def _read(self, document: str) -> Study:
+        return self._decode(document, self.contents(document))
 
-_MARK = "hone-experiment-"
-
-
-def _clear(root: Path) -> None:
-    if root.name.startswith(_MARK) and root.is_dir() and not root.is_symlink():
-        cleared(root)
-
-
-@contextmanager
-def _writing(folder: Path) -> Iterator[None]:
-    try:
-        make_folder(folder.parent)
-        yield
-    except OSError as error:
-        raise StoreError(f"{folder} cannot be written: {error.strerror}.") from error
+    def _decode(self, document: str, data: bytes) -> Study:
+        try:
+            head, *lines = data.split(b"\n")[:-1]
+            study = msgspec.convert(json.loads(head), Study)
+            return replace(study, runs=tuple(msgspec.json.decode(line, type=Run) for line in lines))
+        except (ValueError, msgspec.DecodeError) as error:
+            where = self._documents.describe(self._kind, document)
+            raise Corrupt(f"{where} cannot be used: {error}. It is left as it is.") from error
 
 
 def _line(value: Run | dict[str, Any]) -> bytes:
@@ -198,12 +187,3 @@ def _head(study: Study) -> bytes:
     head = to_json(study)
     del head["runs"]
     return _line(head)
-
-
-def _read(path: Path) -> Study:
-    try:
-        head, *lines = path.read_bytes().split(b"\n")[:-1]
-        study = msgspec.convert(json.loads(head), Study)
-        return replace(study, runs=tuple(msgspec.json.decode(line, type=Run) for line in lines))
-    except (OSError, ValueError, msgspec.DecodeError) as error:
-        raise Corrupt(f"{path} cannot be used: {error}. It is left as it is.") from error

@@ -14,7 +14,8 @@ NAMES = {table.in_sqlite: table.name for table in TABLES}
 def describe_rows(holdings: Iterable[Holding], counts: Mapping[str, int]) -> Iterator[tuple[str, int]]:
     """Yield the name and the rows of each holding whose tables move."""
     for holding in holdings:
-        moved = [NAMES[table] for table in holding.tables if table in NAMES]
+        tables = (*holding.tables, *holding.elsewhere)
+        moved = [NAMES[table] for table in tables if table in NAMES]
         if moved:
             yield holding.name, sum(counts[table] for table in moved)
 

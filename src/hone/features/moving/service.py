@@ -6,6 +6,7 @@ and the command can be run again: it finds out how far it came.
 
 import asyncio
 import os
+import shutil
 import socket
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -22,11 +23,13 @@ from hone.runtime.alone import alone_in
 from hone.stores.database import PATIENCE, Database, connect, plainly
 from hone.stores.home import FILE, MOVED
 from hone.stores.moving.copying import copy, count_rows, fingerprint
+from hone.stores.moving.documents import put_in_place
 from hone.stores.moving.fingerprints import Fingerprints, combine
 from hone.stores.moving.marker import mark, moved_away, read_marker, unmark
 from hone.stores.moving.sqlite import SqliteEnd, new_file, put_aside
 from hone.stores.postgres.database import PostgresPool
-from hone.stores.postgres.home import CHECKOUT, name_checkout
+from hone.stores.postgres.home import name_checkout
+from hone.stores.postgres.machine import CHECKOUT, name_machine
 from hone.stores.postgres.moving import LastMove, PostgresEnd, alone_with, probe
 from hone.stores.tree import stamp
 
@@ -36,14 +39,15 @@ LOCK = "move.lock"
 
 def forecast(move: MovePlan) -> Forecast:
     """Count what would move, and look at the target. Nothing is changed anywhere. Raises StoreError."""
-    found = probe(move.url, move.owner, name_checkout(move.home) if (move.home / CHECKOUT).exists() else "")
+    names = _names(move.home) if (move.home / CHECKOUT).exists() else ("", "")
+    found = probe(move.url, move.owner, *names)
     path = move.home / FILE
     if move.to_sqlite:
         return Forecast(found.counts, found.where)
     if not path.exists():
         raise _nothing_in(move.home)
     with plainly(path), closing(connect(path, PATIENCE)) as connection:
-        counts = count_rows(SqliteEnd(connection))
+        counts = count_rows(SqliteEnd(connection, move.home))
     taken = f"{found.where} has conversations or lessons already." if any(found.counts.values()) else ""
     return Forecast(counts, found.where, taken)
 
@@ -55,9 +59,9 @@ def move_data(move: MovePlan, report: MoveProgress) -> Copied:
 
 def _move_to_postgres(move: MovePlan, report: MoveProgress) -> Copied:
     with _one_move(move.home), _open_file(move.home) as connection, _open_pool(move.url) as pool:
-        source = SqliteEnd(connection)
+        source = SqliteEnd(connection, move.home)
         known = fingerprint(source, "reading", report)
-        with alone_with(pool, move.owner, name_checkout(move.home)) as target:
+        with alone_with(pool, move.owner, *_names(move.home)) as target:
             made = _fill(target, source, known, pool.where, report)
             target.put_move(_note(move, source.read_identity().home, combine(known), away=False))
         if not move.keep:
@@ -90,11 +94,11 @@ def _move_to_sqlite(move: MovePlan, report: MoveProgress) -> Copied:
     with _one_move(move.home), _open_pool(move.url) as pool:
         with (
             alone_in(move.home) as former,
-            alone_with(pool, move.owner, name_checkout(move.home)) as source,
+            alone_with(pool, move.owner, *_names(move.home)) as source,
         ):
             last = source.read_move()
             if last is not None and last.away:
-                copied = _finish(former, last, pool.where, report)
+                copied = _finish(move.home, former, last, pool.where, report)
             else:
                 copied = _fetch(move, source, former, pool.where, report)
         unmark(move.home)
@@ -110,16 +114,19 @@ def _fetch(
     path = move.home / FILE
     _check_former(move.home, former)
     known = fingerprint(source, "reading", report)
-    draft = move.home / DRAFT
-    with new_file(draft) as target:
+    draft, staged = move.home / DRAFT, move.home / f"{DRAFT}-files"
+    shutil.rmtree(staged, ignore_errors=True)
+    with new_file(draft, staged) as target:
         copy(source, target, known, report)
         target.index(report)
         target.check(draft)
     mark(move.home, where, move.now)  # until the source is marked, nobody uses the new file
+    at = f"{move.now:%Y%m%d-%H%M%S}"
     with plainly(path):
         if former:
             former.close()
-            put_aside(path, f"hone-moved-{move.now:%Y%m%d-%H%M%S}.db")
+            put_aside(path, f"hone-moved-{at}.db")
+        put_in_place(staged, move.home, move.home / f"hone-moved-files-{at}")
         os.rename(draft, path)
     settle(path)
     if not move.keep:
@@ -129,7 +136,7 @@ def _fetch(
 
 def _check_former(home: Path, former: apsw.Connection | None) -> None:
     """Raise Refused if the home's file holds what is nowhere else."""
-    if former is None or read_marker(home) or SqliteEnd(former).is_empty():
+    if former is None or read_marker(home) or SqliteEnd(former, home).is_empty():
         return
     raise Refused(
         f"{visible(str(home / FILE))} has conversations or lessons already; nothing was moved. "
@@ -137,14 +144,21 @@ def _check_former(home: Path, former: apsw.Connection | None) -> None:
     )
 
 
-def _finish(former: apsw.Connection | None, last: LastMove, where: str, report: MoveProgress) -> Copied:
+def _finish(
+    home: Path, former: apsw.Connection | None, last: LastMove, where: str, report: MoveProgress
+) -> Copied:
     """Do what is left of a move that was cut off at its end. Raises Refused if the data went elsewhere."""
     if former is not None:
-        end = SqliteEnd(former)
+        end = SqliteEnd(former, home)
         found = fingerprint(end, "comparing", report)
         if end.read_identity().home == last.home and combine(found) == last.digest:
             return Copied(found, made=False, where=where)
     raise Refused(f"The data in {where} has moved to {visible(last.place)} already.")
+
+
+def _names(home: Path) -> tuple[str, str]:
+    """Return by what PostgreSQL knows the folder of a home, and the machine it is on."""
+    return name_checkout(home), name_machine(home)
 
 
 def _note(move: MovePlan, home: str, digest: str, *, away: bool) -> LastMove:

@@ -26,7 +26,7 @@ class TemplatesPart(Part):
 
     @cached_property
     def store(self) -> Templates:
-        return Templates(self._hone.home)
+        return Templates(self._hone.documents)
 
     async def create(self, beginning: str, options: TemplateOptions | None = None) -> Template:
         """Keep calls of a session that worked as a template for others."""
@@ -69,6 +69,5 @@ class TemplatesPart(Part):
                 "calls that worked, as examples",
                 places=("templates/",),
                 eraser=ERASER,
-                stays="files of this home",
             ),
         )

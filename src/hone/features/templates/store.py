@@ -1,12 +1,10 @@
-"""Store templates as files in the home: readable by the owner only, written atomically, checked when read."""
+"""Store templates as documents of the owner, checked when read."""
 
 import asyncio
-import os
-from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection
 from datetime import datetime
-from pathlib import Path
 
+from hone.core.documents import NEW, TEMPLATES, Documents, change
 from hone.core.errors import Conflict, Corrupt, HoneError, Missing, Refused, StoreError
 from hone.core.ids import SessionId
 from hone.core.regex import regex
@@ -14,39 +12,36 @@ from hone.core.value import replace
 from hone.core.visible import one_line
 from hone.features.templates.template_file import filed, unfiled
 from hone.features.templates.values import Template
-from hone.files.atomic import make_folder, open_file, settle, write
-from hone.files.locks import acquire, release
 
-FOLDER = "templates"
 AUTO = "auto"
 LONGEST = 64
 LARGEST = 4 * 2**20
-"""Bytes of a file that is read: no template of ours comes near it."""
+"""Bytes of a document that is read: no template of ours comes near it."""
+SUFFIX = ".json"
 _SHAPE = regex(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 
 
 class Templates:
-    """One file for each, for the owner only. Writers take turns; a file that cannot be used is never
-    overwritten."""
+    """One document for each. Writers take turns; one that cannot be used is never overwritten."""
 
-    def __init__(self, home: Path) -> None:
-        self.folder = home / FOLDER
+    def __init__(self, documents: Documents) -> None:
+        self._documents = documents
 
-    def path(self, name: str) -> Path:
-        """Raises Refused for what is no name."""
+    def document(self, name: str) -> str:
+        """Return the name of a template's document. Raises Refused for what is no name."""
         if not _SHAPE.fullmatch(name) or len(name) > LONGEST or name == AUTO:
             raise Refused(
                 f"{one_line(name, 80)!r} cannot be a template's name. It has 1 to {LONGEST} of a-z, 0-9 "
                 f"and - between them, and is not {AUTO!r}."
             )
-        return self.folder / f"{name}.json"
+        return f"{name}{SUFFIX}"
 
     async def read(self, name: str) -> Template:
-        """Raises Missing, or Corrupt for a file that is not as it was written."""
-        return await asyncio.to_thread(self._read, self.path(name))
+        """Raises Missing, or Corrupt for one that is not as it was written."""
+        return await asyncio.to_thread(self._read, name)
 
     async def all(self) -> tuple[list[Template], list[str]]:
-        """By name, and a sentence about each file that cannot be used."""
+        """By name, and a sentence about each that cannot be used."""
         return await asyncio.to_thread(self._all)
 
     async def made_from(self, sessions: Collection[SessionId]) -> list[str]:
@@ -58,8 +53,8 @@ class Templates:
         await asyncio.to_thread(self._add, template)
 
     async def delete(self, name: str) -> None:
-        """Removes the file, sound or not. Raises Missing."""
-        await asyncio.to_thread(self._delete, self.path(name))
+        """Removes it, sound or not. Raises Missing."""
+        await asyncio.to_thread(self._delete, name)
 
     async def rate(self, name: str, effect: float | None) -> None:
         """By how much it was measured to help."""
@@ -76,16 +71,16 @@ class Templates:
 
         await self.change(name, counted)
 
-    async def change(self, name: str, change: Callable[[Template], Template]) -> None:
-        """Raises Missing or Corrupt, and what `change` raises."""
-        await asyncio.to_thread(self._change, self.path(name), change)
+    async def change(self, name: str, edit: Callable[[Template], Template]) -> None:
+        """Raises Missing or Corrupt, and what `edit` raises."""
+        await asyncio.to_thread(self._change, name, edit)
 
     def _all(self) -> tuple[list[Template], list[str]]:
         found: list[Template] = []
         faults: list[str] = []
         for name in self.names():
             try:
-                found.append(self._read(self.path(name)))
+                found.append(self._read(name))
             except Missing:
                 continue  # deleted meanwhile
             except HoneError as error:
@@ -93,71 +88,49 @@ class Templates:
         return found, faults
 
     def names(self) -> list[str]:
-        """Of all files, sound or not."""
-        try:
-            return sorted(
-                each.removesuffix(".json") for each in os.listdir(self.folder) if each[-5:] == ".json"
-            )
-        except FileNotFoundError:
-            return []
-        except OSError as error:
-            raise StoreError(f"{self.folder} cannot be read: {error.strerror}.") from error
+        """Of all documents, sound or not."""
+        found = self._documents.names(TEMPLATES)
+        return [each.removesuffix(SUFFIX) for each in found if each.endswith(SUFFIX) and "/" not in each]
 
-    def _read(self, path: Path) -> Template:
+    def contents(self, name: str) -> bytes:
+        """Return the bytes of a template, sound or not; none if there is none."""
+        return self._documents.read(TEMPLATES, f"{name}{SUFFIX}") or b""
+
+    def _read(self, name: str) -> Template:
+        document = self.document(name)
         try:
-            with open_file(path) as file:
-                data = file.read(LARGEST + 1)
-        except FileNotFoundError:
-            raise Missing(f"There is no template {path.stem}. See hone templates list.") from None
-        except OSError as error:
-            raise Corrupt(f"{path} cannot be read ({error.strerror}). It is left as it is.") from error
+            data = self._documents.read(TEMPLATES, document)
+        except StoreError as error:
+            raise Corrupt(f"{error} It is left as it is.") from error
+        return self._decode(name, data)
+
+    def _decode(self, name: str, data: bytes | None) -> Template:
+        if data is None:
+            raise Missing(f"There is no template {name}. See hone templates list.")
         try:
-            return unfiled(data, path.stem)
+            if len(data) > LARGEST:
+                raise ValueError("it is too large")
+            return unfiled(data, name)
         except ValueError as error:
             raise Corrupt(
-                f"{path} cannot be used: {error}. It is left as it is; put back what was there, or remove it "
-                f"with hone templates delete {path.stem}."
+                f"{self._documents.describe(TEMPLATES, self.document(name))} cannot be used: {error}. It is "
+                f"left as it is; put back what was there, or remove it with hone templates delete {name}."
             ) from error
 
     def _add(self, template: Template) -> None:
-        path = self.path(template.name)
-        with self._locked():
-            if os.path.lexists(path):
-                raise Conflict(f"There is a template {template.name} already. Choose another name.")
-            self._write(path, template)
-
-    def _delete(self, path: Path) -> None:
-        with self._locked():
-            try:
-                path.unlink()
-            except FileNotFoundError:
-                raise Missing(f"There is no template {path.stem}.") from None
-            except OSError as error:
-                raise StoreError(f"{path} cannot be removed: {error.strerror}.") from error
-            settle(path)
-
-    def _change(self, path: Path, change: Callable[[Template], Template]) -> None:
-        with self._locked():
-            before = self._read(path)
-            after = change(before)
-            if after != before:
-                self._write(path, after)
-
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        """One writer at a time, in whatever process."""
         try:
-            make_folder(self.folder)
-            handle = acquire(self.folder / ".lock")
-        except OSError as error:
-            raise StoreError(f"{self.folder} cannot be written: {error.strerror}.") from error
-        try:
-            yield
-        finally:
-            release(handle)
+            self._documents.write(TEMPLATES, self.document(template.name), filed(template), NEW)
+        except Conflict:
+            raise Conflict(f"There is a template {template.name} already. Choose another name.") from None
 
-    def _write(self, path: Path, template: Template) -> None:
-        try:
-            write(path, filed(template))
-        except OSError as error:
-            raise StoreError(f"{path} cannot be written: {error.strerror}. It is as it was.") from error
+    def _delete(self, name: str) -> None:
+        if not self._documents.delete(TEMPLATES, self.document(name)):
+            raise Missing(f"There is no template {name}.")
+
+    def _change(self, name: str, edit: Callable[[Template], Template]) -> None:
+        def rewrite(data: bytes | None) -> bytes | None:
+            before = self._decode(name, data)
+            after = edit(before)
+            return None if after == before else filed(after)
+
+        change(self._documents, TEMPLATES, self.document(name), rewrite)

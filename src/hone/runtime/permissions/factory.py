@@ -6,6 +6,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from hone.core.documents import Documents
 from hone.core.errors import Refused, SettingsError, StoreError
 from hone.core.permissions import Ask, Mode, stricter
 from hone.core.visible import path_to_text
@@ -34,6 +35,7 @@ class PermissionsFactory:
     def __init__(
         self,
         home: Path,
+        documents: Documents,
         settings: Settings,
         folders: Folders,
         ask: Ask,
@@ -41,8 +43,8 @@ class PermissionsFactory:
         say: Callable[[str], None],
     ) -> None:
         self.mode = Mode(mode or settings.mode)
-        self.rules = StoredRules(home / "permissions.json")
-        self.approvals = ProjectApprovals(OwnersList(home / "approved.json"))
+        self.rules = StoredRules(documents)
+        self.approvals = ProjectApprovals(OwnersList(documents, "approved.json"))
         self._home = home
         self._settings = settings
         self._folders = folders

@@ -5,25 +5,25 @@ that very file with `hone trust`.
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
 from hone.core import seldom
+from hone.core.documents import CONSENT, RULES, DocumentKind, Documents, change
 from hone.core.errors import Refused, StoreError
 from hone.core.messages import digest
 from hone.core.visible import path_to_text
-from hone.files.atomic import make_folder, write
-from hone.files.locks import acquire, release
 from hone.files.opening import find_path
-from hone.runtime.permissions.rules import Rule, RuleSet, parse_rules
+from hone.runtime.permissions.rules import Rule, RuleSet, is_about_paths, parse_rules
 
 FILE = ".hone/permissions.toml"
 LIMIT = 64_000
 Kind = Literal["allow", "deny"]
+NAMES = {RULES: "permissions.json", CONSENT: "permissions-everywhere.json"}
+"""The documents that hold rules."""
 
 
 class RuleTexts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -35,66 +35,73 @@ class RuleTexts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class StoredRules:
-    """The rules that the owner gave by answering or by command, in one file of the home. Those under the
-    empty folder hold everywhere. A file that cannot be read is an error: it may deny something."""
+    """The rules that the owner gave by answering or by command. Those under the empty folder hold everywhere.
+    One document has those of this machine; where several machines share an owner, another has those that hold
+    on all of them. A document that cannot be read is an error: it may deny something."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, documents: Documents) -> None:
+        self._documents = documents
 
     def all(self) -> Mapping[str, RuleTexts]:
-        try:
-            data = self.path.read_bytes()
-        except (FileNotFoundError, NotADirectoryError):
-            return {}
-        except OSError as error:
-            raise StoreError(f"{self.path} cannot be read: {error.strerror}.") from error
-        try:
-            found = msgspec.json.decode(data, type=dict[str, RuleTexts])
-            for each in found.values():
-                each.parse()
-        except (ValueError, Refused) as error:
-            reason = str(error).rstrip(".")
-            raise StoreError(f"{self.path} is damaged: {reason}. Repair or remove it.") from error
-        return found
+        own, shared = self._read(RULES), self._read(CONSENT)
+        return {folder: _join(own.get(folder), shared.get(folder)) for folder in (*own, *shared)}
 
     def of(self, folder: Path) -> RuleSet:
         found = self.all()
         return found.get("", RuleTexts()).parse() | found.get(path_to_text(folder), RuleTexts()).parse()
 
     def add(self, folder: str, kind: Kind, rule: Rule) -> None:
-        self._change(folder, kind, lambda known: (*known, str(rule)))
+        """Store a rule. One for everywhere holds on every machine, unless it allows paths: those name other
+        files elsewhere."""
+        on_all = self._documents.shared and not folder and (kind == "deny" or not is_about_paths(rule))
+        self._change(CONSENT if on_all else RULES, folder, kind, lambda known: (*known, str(rule)))
 
     def remove(self, folder: str, rule: Rule) -> bool:
         """Return whether there was such a rule."""
-        known = self.all().get(folder, RuleTexts())
-        kinds: Sequence[Kind] = ("allow", "deny")
-        found = [kind for kind in kinds if str(rule) in getattr(known, kind)]
-        for kind in found:
-            self._change(folder, kind, lambda kept: (each for each in kept if each != str(rule)))
+        found = [(where, kind) for where in NAMES for kind in self._kinds(where, folder, rule)]
+        for where, kind in found:
+            self._change(where, folder, kind, lambda kept: (each for each in kept if each != str(rule)))
         return bool(found)
 
-    def _change(self, folder: str, kind: Kind, change: Callable[[Sequence[str]], Iterable[str]]) -> None:
-        try:
-            with self._locked():
-                known = dict(self.all())
-                texts = msgspec.structs.asdict(known.get(folder, RuleTexts()))
-                texts[kind] = tuple(dict.fromkeys(change(texts[kind])))
-                known[folder] = RuleTexts(**texts)
-                kept = {name: rules for name, rules in sorted(known.items()) if rules != RuleTexts()}
-                data = json.dumps(msgspec.to_builtins(kept), indent=1, ensure_ascii=False)
-                write(self.path, data.encode())
-        except OSError as error:
-            raise StoreError(f"{self.path} cannot be written: {error.strerror}.") from error
+    def _kinds(self, where: DocumentKind, folder: str, rule: Rule) -> list[Kind]:
+        known = self._read(where).get(folder, RuleTexts())
+        kinds: Sequence[Kind] = ("allow", "deny")
+        return [kind for kind in kinds if str(rule) in getattr(known, kind)]
 
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        """Let one process change the file at a time."""
-        make_folder(self.path.parent)
-        handle = acquire(self.path.with_suffix(".lock"))
+    def _read(self, where: DocumentKind) -> Mapping[str, RuleTexts]:
+        return self._decode(where, self._documents.read(where, NAMES[where]))
+
+    def _decode(self, where: DocumentKind, data: bytes | None) -> Mapping[str, RuleTexts]:
+        if data is None:
+            return {}
         try:
-            yield
-        finally:
-            release(handle)
+            found = msgspec.json.decode(data, type=dict[str, RuleTexts])
+            for each in found.values():
+                each.parse()
+        except (ValueError, Refused) as error:
+            reason, place = str(error).rstrip("."), self._documents.describe(where, NAMES[where])
+            raise StoreError(f"{place} is damaged: {reason}. Repair or remove it.") from error
+        return found
+
+    def _change(
+        self, where: DocumentKind, folder: str, kind: Kind, edit: Callable[[Sequence[str]], Iterable[str]]
+    ) -> None:
+        def rewrite(data: bytes | None) -> bytes:
+            known = dict(self._decode(where, data))
+            texts = msgspec.structs.asdict(known.get(folder, RuleTexts()))
+            texts[kind] = tuple(dict.fromkeys(edit(texts[kind])))
+            known[folder] = RuleTexts(**texts)
+            kept = {name: rules for name, rules in sorted(known.items()) if rules != RuleTexts()}
+            return json.dumps(msgspec.to_builtins(kept), indent=1, ensure_ascii=False).encode()
+
+        change(self._documents, where, NAMES[where], rewrite)
+
+
+def _join(one: RuleTexts | None, other: RuleTexts | None) -> RuleTexts:
+    if one is None or other is None:
+        return one or other or RuleTexts()
+    both = zip((one.allow, one.deny), (other.allow, other.deny), strict=True)
+    return RuleTexts(*(tuple(dict.fromkeys((*mine, *theirs))) for mine, theirs in both))
 
 
 class ProjectRules(msgspec.Struct, frozen=True):

@@ -36,6 +36,10 @@ def parse_commands(text: str) -> "Iterable[Simple]":
     return found
 
 
+PATHS = ("read_file", "search_files", "write_file", "patch")
+"""Tools whose patterns are paths."""
+
+
 class Rule(Struct, frozen=True, order=True):
     tool: str
     pattern: str
@@ -147,6 +151,10 @@ def _words(text: str) -> tuple[str, ...]:
         return tuple(seldom.shlex.split(text))
     except ValueError:
         return tuple(text.split())
+
+
+def is_about_paths(rule: Rule) -> bool:
+    return any(rule.names(tool) for tool in PATHS)
 
 
 def exact_rules(tool: str, text: str) -> tuple[Rule, ...]:

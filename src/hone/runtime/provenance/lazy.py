@@ -16,29 +16,36 @@ from hone.core.tool_context import ToolContext
 from hone.core.trust import Trust
 from hone.core.work import reasons_of_call
 from hone.runtime.trust import Folders
+from hone.sandbox.caches import cache_of
 
 if TYPE_CHECKING:
     from hone.runtime.provenance.observer import Provenance
+    from hone.runtime.provenance.records import Reach
+    from hone.settings.sections import SandboxSettings
 
 OBSERVER = "hone.runtime.provenance.observer:Provenance"
 REACH = "hone.runtime.provenance.records:Reach"
-Beside = tuple[tuple[Path, ...], tuple[Path, ...]]
 
 
 class LazyProvenance:
     """A `Provenance` that is made when it is first needed."""
 
-    def __init__(self, home: Path, folders: Folders, beside: Callable[[Path], Beside]) -> None:
-        """`beside` returns what commands in a folder can also read, and where they can also write."""
-        self._made_from = home, folders, beside
+    def __init__(self, home: Path, folders: Folders, sandbox_in: "Callable[[Path], SandboxSettings]") -> None:
+        """`sandbox_in` returns what holds for commands in a folder."""
+        self._made_from = home, folders
+        self._sandbox_in = sandbox_in
         self._folders = folders
         self._withholds = False
 
     @cached_property
     def _real(self) -> "Provenance":
-        home, folders, beside = self._made_from
-        reach = import_object(REACH)
-        made: Provenance = import_object(OBSERVER)(home, folders, lambda folder: reach(*beside(folder)))
+        made: Provenance = import_object(OBSERVER)(*self._made_from, self._reach)
+        return made
+
+    def _reach(self, folder: Path) -> "Reach":
+        """Return what commands in a folder can also read, and where they can also write."""
+        access, (home, _) = self._sandbox_in(folder).access(), self._made_from
+        made: Reach = import_object(REACH)(access.read, (cache_of(home, folder), *access.write))
         return made
 
     @property

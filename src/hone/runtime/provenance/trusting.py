@@ -27,13 +27,12 @@ class ForeignFile(Struct, frozen=True):
         return decode(self.data)
 
 
-def find_foreign(home: Path, path: Path) -> ForeignFile | None:
+def find_foreign(home: Path, folders: Folders, path: Path) -> ForeignFile | None:
     """Return a file as it would become trusted; None if it is not foreign. Raises Refused if it cannot be."""
     real = path.resolve()
     data = read(real)
     if data is None:
         raise Refused(f"{one_line(str(path), 300)} is not a readable file; nothing was changed.")
-    folders = Folders.of(home)
     if not folders.trusts(real):
         raise Refused(
             f"{one_line(str(real.parent), 300)} is not trusted, and everything in it is foreign. "
@@ -65,9 +64,9 @@ def find_fault(home: Path) -> str:
     return ""
 
 
-def list_foreign(home: Path, folder: Path) -> list[Path]:
+def list_foreign(home: Path, folders: Folders, folder: Path) -> list[Path]:
     """Return the files below a trusted folder that are foreign, as far as Hone wrote them."""
-    folders, provenance = Folders.of(home), Provenance(home, Folders.of(home))
+    provenance = Provenance(home, folders)
     store = TaintStore(home)
     try:
         texts = store.texts(name(folder)) if store.exists else []
@@ -81,9 +80,8 @@ def list_foreign(home: Path, folder: Path) -> list[Path]:
         store.close()
 
 
-def trust_files(home: Path, files: list[ForeignFile]) -> None:
+def trust_files(home: Path, folders: Folders, files: list[ForeignFile]) -> None:
     """Trust contents as they were shown, wherever they are. Raises StoreError."""
-    folders = Folders.of(home)
     store = TaintStore(home)
     try:
         store.trust(

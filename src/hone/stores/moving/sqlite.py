@@ -12,6 +12,7 @@ from hone.core.errors import StoreError
 from hone.files.atomic import open_file, sync
 from hone.stores import passages
 from hone.stores.database import PATIENCE, create, migrate, plainly
+from hone.stores.moving.documents import DocumentFiles
 from hone.stores.moving.fingerprints import OwnerRecord
 from hone.stores.moving.tables import COUNTERS, MovedTable, Row
 
@@ -25,20 +26,30 @@ MoveProgress = Callable[[str, int, int], None]
 
 
 class SqliteEnd:
-    """The data of a home in SQLite, over a connection that nobody shares."""
+    """The data of a home in SQLite, over a connection that nobody shares, and documents as files of a
+    folder."""
 
-    def __init__(self, connection: apsw.Connection) -> None:
+    def __init__(self, connection: apsw.Connection, home: Path) -> None:
         self._connection = connection
+        self._files = DocumentFiles(home)
 
     def count(self, table: MovedTable) -> int:
+        if table.files:
+            return self._files.count()
         return int(self._connection.execute(f"SELECT count(*) FROM {table.in_sqlite}").get)
 
     def rows(self, table: MovedTable, *, by_use: bool = False) -> Iterator[Row]:
+        if table.files:
+            yield from self._files.rows()
+            return
         order = "id" if by_use and table.used_in else ", ".join(f"t.{each}" for each in table.key)
         columns = ", ".join(_read(table, column) for column in table.columns)
         yield from self._connection.execute(f"SELECT {columns} FROM {table.in_sqlite} AS t ORDER BY {order}")
 
     def put(self, table: MovedTable, rows: Iterable[Row]) -> None:
+        if table.files:
+            self._files.put(rows)
+            return
         names, values = ", ".join(table.columns), ", ".join(_write(table, column) for column in table.columns)
         self._connection.executemany(f"INSERT INTO {table.in_sqlite} ({names}) VALUES ({values})", rows)
 
@@ -95,9 +106,9 @@ def _write(table: MovedTable, column: str) -> str:
 
 
 @contextmanager
-def new_file(path: Path) -> Iterator[SqliteEnd]:
-    """Make a database file that nobody else knows yet. After this it is on the disk as a whole; if anything
-    fails, it is gone."""
+def new_file(path: Path, documents: Path) -> Iterator[SqliteEnd]:
+    """Make a database file that nobody else knows yet, and a folder with the documents. After this both are
+    on the disk as a whole; if anything fails, the file is gone."""
     remove(path)
     try:
         with plainly(path):
@@ -110,7 +121,7 @@ def new_file(path: Path) -> Iterator[SqliteEnd]:
                 connection.pragma("temp_store", "memory")
                 connection.config(apsw.SQLITE_DBCONFIG_ENABLE_FKEY, 0)
                 connection.execute("BEGIN")
-                yield SqliteEnd(connection)
+                yield SqliteEnd(connection, documents)
                 connection.execute("COMMIT")
                 connection.pragma("journal_mode", "wal")
             with open_file(path) as file:

@@ -22,6 +22,7 @@ class MovedTable(Struct, frozen=True):
     used_in: for contents: the table and the column that name them, and what that table is ordered by. SQLite
              numbers contents in the order of their first use
     checkout: whether the rows are about the files of one folder
+    files:   whether a home has files in their place; of those that belong to a machine, its own move
     made_again: columns of either database that are not moved, with the reason
     """
 
@@ -33,6 +34,7 @@ class MovedTable(Struct, frozen=True):
     content: bool = False
     used_in: tuple[str, str, str] | None = None
     checkout: bool = False
+    files: bool = False
     made_again: Mapping[str, str] = {}
 
     @property
@@ -65,6 +67,7 @@ TABLES = (
         "id",
         made_again={
             "mode": "a mode that was chosen for the next turn on a page is chosen again",
+            "mode_chosen": "a mode that was chosen for the next turn on a page is chosen again",
         },
     ),
     _table("spending", "id session at model origin input cached written output cost", "id"),
@@ -106,6 +109,7 @@ TABLES = (
     _table("counts", "tree topic count", "tree topic"),
     _table("looks", "session tree messages folder due cue turns tainted", "session"),
     _table("erasures", "id name at what finished", "id"),
+    _table("documents", "kind name digest body at", "kind name", files=True),
 )
 """In an order in which each row comes after those that it refers to."""
 
@@ -116,6 +120,7 @@ SEQUENCES = {"nodes": "node_ids", "chains": "chain_ids", "spending": "spending_i
 SEQUENCE_COLUMNS = {"sessions": "touched"}
 
 WORDS, SUMS, CARDS = "the search index", "sums of what was spent", "summaries of skills"
+CHECKPOINTS = "old versions of files are kept for some weeks where they were made"
 VECTORS = "vectors, by the embedder in the background"
 MADE_AGAIN: Mapping[str, str] = {
     "passage_words": WORDS,
@@ -133,13 +138,13 @@ MADE_AGAIN: Mapping[str, str] = {
 APART: Mapping[str, str] = {
     "owners": "the counters and the name of a home move as one row",
     "mirror": "the counters and the name of a home move as one row",
+    "checkpoint_blobs": CHECKPOINTS,
+    "checkpoint_rewinds": CHECKPOINTS,
+    "checkpoint_changes": CHECKPOINTS,
     "moves": "a note about the last move, written by each move",
     "migrations": "which migrations this database has seen",
     "chores": "what workers have to do beside reviews follows from the other tables",
     "turns": "who answers in which conversation at this moment",
-    "questions": "questions of turns that are under way at this moment",
-    "listeners": "which servers listen to which turns at this moment",
-    "posts": "events on their way between servers",
     "serve_values": "sign-ins at the servers of this database; at another place people sign in again",
 }
 """Tables that are no rows of the owner's, or that are moved in another form."""

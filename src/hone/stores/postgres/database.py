@@ -151,10 +151,13 @@ class PostgresPool:
         poll.register(socket, select.POLLIN)
         return not poll.poll(0)
 
-    async def run(self, executor: ThreadPoolExecutor, work: Callable[[], T]) -> T:
-        """Return what the work returns. It is done even if the caller is cancelled."""
+    def refuse_closed(self) -> None:
         if self._closed:
             raise StoreError(f"The database {self.where} is closed; nothing more is written to it.")
+
+    async def run(self, executor: ThreadPoolExecutor, work: Callable[[], T]) -> T:
+        """Return what the work returns. It is done even if the caller is cancelled."""
+        self.refuse_closed()
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
 
@@ -256,24 +259,6 @@ class PostgresDatabase:
     def where(self) -> str:
         return self._pool.where
 
-    def dial(self) -> Connection[Row]:
-        """Open a connection apart from the others, as the user of the address."""
-        return self._pool.dial()
-
-    @contextmanager
-    def borrow(self, *, writing: bool = False) -> Iterator[Rows]:
-        """Lend a connection to a thread that waits for it. One that broke is told as it is."""
-        executor = self._pool.lane(self.owner) if writing else self._pool.readers
-        with self._pool.connection(executor, self.owner) as rows:
-            yield rows
-
-    def renew(self) -> None:
-        """Open new connections: an old one broke."""
-        self._pool.forget()
-
-    def plainly(self) -> AbstractContextManager[None]:
-        return self._pool.plainly()
-
     async def read(self, work: Work[T]) -> T:
         """Show one view of the data to all that the work asks."""
         return await self._pool.run(self._pool.readers, lambda: self._read(work))
@@ -283,6 +268,27 @@ class PostgresDatabase:
         write of this owner happens meanwhile."""
         lane = self._pool.lane(f"{self.owner} {key}")
         return await self._pool.run(lane, lambda: self._write(lane, work, alone=alone))
+
+    def read_now(self, work: Work[T]) -> T:
+        """Ask one question in the calling thread, which waits for the answer."""
+        self._pool.refuse_closed()
+
+        def perform() -> T:
+            return self._direct(self._pool.readers, work)
+
+        with self._pool.plainly():
+            try:
+                return perform()
+            except psycopg.OperationalError as error:
+                if not is_lost(error):
+                    raise
+                self._pool.forget()
+                return perform()
+
+    def write_now(self, work: Work[T], key: str = "") -> T:
+        """Give the work its own transaction in the calling thread, which waits for it."""
+        self._pool.refuse_closed()
+        return self._write(self._pool.lane(f"{self.owner} {key}"), work, alone=False)
 
     async def call(self, work: Work[T], key: str = "") -> T:
         """Do what is one statement, without a transaction around it. The work settles by itself what a broken

@@ -13,7 +13,7 @@ from hone.stores.erasing import Found
 from hone.stores.postgres import erasing
 from hone.stores.postgres.database import PostgresDatabase, PostgresPool, Rows
 from hone.stores.postgres.home import LOCAL
-from hone.stores.postgres.purging import count_rows_with, rewrite_tables
+from hone.stores.postgres.purging import count_rows_with, find_decisions, rewrite_tables
 from hone.stores.redacting import Rewrite
 
 T = TypeVar("T")
@@ -47,6 +47,9 @@ class PostgresErasures:
     async def search(self, scrub: Scrubber) -> tuple[int, Sequence[str]]:
         total, found = await self._read(partial(count_rows_with, scrub=scrub))
         return total, [f"table {name}" for name in found]
+
+    async def find_decisions(self, scrub: Scrubber) -> Sequence[str]:
+        return await self._read(partial(find_decisions, scrub=scrub))
 
     async def family(self, sessions: Iterable[SessionId]) -> list[SessionId]:
         return await self._read(partial(erasing.family, sessions=list(sessions)))

@@ -1,9 +1,7 @@
 """Open the stores of an owner in a PostgreSQL database."""
 
-import os
 import socket
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -11,26 +9,24 @@ from hone.core.errors import StoreError
 from hone.core.loading import import_object
 from hone.core.messages import canonical, digest
 from hone.core.value import replace
-from hone.files.atomic import write
 from hone.stores.home import Stores
 from hone.stores.postgres.claims import PostgresClaims
 from hone.stores.postgres.curator_runs import PostgresCuratorRuns
 from hone.stores.postgres.database import PostgresDatabase, PostgresPool
+from hone.stores.postgres.documents import PostgresDocuments
 from hone.stores.postgres.faults import moved_away
 from hone.stores.postgres.histories import PostgresHistories
 from hone.stores.postgres.jobs import PostgresJobs
 from hone.stores.postgres.ledger import PostgresLedger
+from hone.stores.postgres.machine import CHECKOUT, name_machine, read_name
+from hone.stores.postgres.machine_rows import PostgresMachineRows
 from hone.stores.postgres.outbox import PostgresOutbox
 from hone.stores.postgres.overview import PostgresOverview
 from hone.stores.postgres.recall import PostgresRecall
 from hone.stores.postgres.sessions import PostgresSessions
-from hone.stores.postgres.shared_values import PostgresValues
 from hone.stores.postgres.skill_catalog import PostgresSkillCatalog
-from hone.stores.postgres.switchboard import PostgresSwitchboard
 from hone.stores.postgres.vectors import PostgresVectors
 
-CHECKOUT = "checkout"
-"""The file that names a home whose database is elsewhere."""
 LOCAL = "local"
 """The owner of all rows until there are users."""
 DELIVERY = "hone.stores.postgres.delivery:PostgresDelivery"
@@ -41,30 +37,28 @@ AWAY = "SELECT place FROM moves WHERE owner = %(owner)s AND away"
 def open_home(home: Path, url: str) -> Stores:
     """Open the stores whose journal and skills are published to a home. Raises StoreError."""
     try:
-        checkout = name_checkout(home)
+        checkout, machine = name_checkout(home), name_machine(home)
     except OSError as error:
         raise StoreError(f"{home / CHECKOUT} cannot be used: {error.strerror}.") from error
-    return open_stores(url, checkout)
+    return open_stores(url, checkout, machine=machine)
 
 
 def name_checkout(home: Path, at: Path | None = None) -> str:
     """Name a home for good, and differently from every copy of it. If two folders shared a
     name, an old file in one would count as its owner's edit of what the other has published since. `at` is
     where the home will lie, if it has another name yet."""
-    path = home / CHECKOUT
-    with suppress(FileExistsError):
-        write(path, os.urandom(16).hex().encode(), over=False)
-    lies = str((at or home).resolve())
-    place = (path.read_text("utf-8"), path.stat().st_ino, lies, socket.gethostname())
+    name, lies = read_name(home), str((at or home).resolve())
+    place = (name, (home / CHECKOUT).stat().st_ino, lies, socket.gethostname())
     return digest(canonical(place).encode())
 
 
-def open_stores(url: str, checkout: str, owner: str = LOCAL) -> Stores:
+def open_stores(url: str, checkout: str, owner: str = LOCAL, machine: str = "") -> Stores:
     """Connect, bring the schema up to date, and return all stores of one owner. `checkout` names the folder
-    that journal and skills are published to. Raises StoreError."""
+    that journal and skills are published to, `machine` the one whose folders are trusted. Raises
+    StoreError."""
     pool = PostgresPool(url)
     refuse_moved(pool, owner)
-    opened = over(PostgresDatabase(pool, owner), checkout, pool.close)
+    opened = over(PostgresDatabase(pool, owner), checkout, pool.close, machine)
     return replace(
         opened,
         open_delivery=lambda: import_object(DELIVERY)(pool, owner),
@@ -73,7 +67,8 @@ def open_stores(url: str, checkout: str, owner: str = LOCAL) -> Stores:
 
 
 def _open_owner(pool: PostgresPool, owner: str, folder: Path) -> Stores:
-    return over(PostgresDatabase(pool, owner), name_checkout(folder), _keep_open)
+    database = PostgresDatabase(pool, owner)
+    return over(database, name_checkout(folder), _keep_open, name_machine(folder))
 
 
 async def _keep_open() -> None:
@@ -89,7 +84,9 @@ def refuse_moved(pool: PostgresPool, owner: str) -> None:
         raise moved_away(pool.where, place)
 
 
-def over(database: PostgresDatabase, checkout: str, close: Callable[[], Awaitable[None]]) -> Stores:
+def over(
+    database: PostgresDatabase, checkout: str, close: Callable[[], Awaitable[None]], machine: str = ""
+) -> Stores:
     return Stores(
         PostgresSessions(database),
         PostgresLedger(database, checkout),
@@ -102,7 +99,8 @@ def over(database: PostgresDatabase, checkout: str, close: Callable[[], Awaitabl
         lambda: PostgresVectors(database),
         lambda: PostgresOverview(database),
         lambda: PostgresHistories(database),
+        lambda: PostgresDocuments(database, machine or checkout),
         close,
-        open_switchboard=lambda server: PostgresSwitchboard(database, server),
-        open_values=lambda: PostgresValues(database),
+        shared=True,
+        machine_rows=partial(PostgresMachineRows, database, machine or checkout),
     )

@@ -13,6 +13,7 @@ import psycopg
 from msgspec import Struct
 from psycopg import errors
 
+from hone.core.documents import KINDS
 from hone.core.errors import StoreError
 from hone.stores.moving.fingerprints import OwnerRecord
 from hone.stores.moving.tables import (
@@ -26,6 +27,11 @@ from hone.stores.moving.tables import (
 from hone.stores.postgres.database import PostgresPool, Rows
 from hone.stores.postgres.faults import is_lost
 
+OWN_KINDS = [kind.name for kind in KINDS if kind.machine]
+"""Documents that are about the folders of one machine."""
+FILED = [table.name for table in TABLES if table.files]
+_MINE = " AND machine IN ('', %(machine)s)"
+"""Other machines keep what they trust."""
 TOGETHER, BYTES = 2_000, 2_000_000
 """Rows and bytes of contents that are sent in one statement."""
 MOST = 1 << 40
@@ -86,11 +92,12 @@ class LastMove(Struct, frozen=True):
 
 class PostgresEnd:
     """The data of an owner in PostgreSQL, inside a transaction. `checkout` names the folder that journal and
-    skills are published to."""
+    skills are published to, `machine` the one whose folders are trusted."""
 
-    def __init__(self, rows: Rows, checkout: str) -> None:
+    def __init__(self, rows: Rows, checkout: str, machine: str) -> None:
         self._rows = rows
         self._checkout = checkout
+        self._machine = machine
 
     def count(self, table: MovedTable) -> int:
         return int(
@@ -114,11 +121,12 @@ class PostgresEnd:
     def put(self, table: MovedTable, rows: Iterable[Row]) -> None:
         types = self._types[table.name]
         kinds = [types[each] for each in table.columns]
-        names = (*table.columns, *(["checkout"] if table.checkout else []))
+        more, value = _fixed_column(table)
+        names = ", ".join((*table.columns, *more))
         arrays = ", ".join(f"%(c{place})s::{kind}[]" for place, kind in enumerate(kinds))
         query = f"""
-        INSERT INTO {table.name} (owner, {", ".join(names)})
-        SELECT %(owner)s, * {", %(checkout)s" if table.checkout else ""} FROM unnest({arrays})
+        INSERT INTO {table.name} (owner, {names})
+        SELECT %(owner)s, * {value} FROM unnest({arrays}) AS given ({", ".join(table.columns)})
         """
         for batch in _gather(rows):
             columns: dict[str, list[Any]] = {
@@ -172,7 +180,8 @@ class PostgresEnd:
         moved = [table.name for table in reversed(TABLES)]
         others = [name for (name,) in self._rows.execute(OWNED) if name not in (*moved, *KEPT)]
         for name in (*others, *moved):
-            self._rows.execute(f"DELETE FROM {name} WHERE owner = %(owner)s")
+            mine = _MINE if name in FILED else ""
+            self._rows.execute(f"DELETE FROM {name} WHERE owner = %(owner)s{mine}", **self._fixed)
 
     def read_move(self) -> LastMove | None:
         found = self._rows.one(MOVE)
@@ -186,7 +195,7 @@ class PostgresEnd:
 
     @property
     def _fixed(self) -> dict[str, Any]:
-        return {"checkout": self._checkout}
+        return {"checkout": self._checkout, "machine": self._machine, "own_kinds": OWN_KINDS}
 
     @cached_property
     def _types(self) -> Mapping[str, Mapping[str, str]]:
@@ -194,7 +203,17 @@ class PostgresEnd:
 
 
 def _where(table: MovedTable) -> str:
-    return "owner = %(owner)s AND checkout = %(checkout)s" if table.checkout else "owner = %(owner)s"
+    mine = " AND checkout = %(checkout)s" if table.checkout else _MINE if table.files else ""
+    return f"owner = %(owner)s{mine}"
+
+
+def _fixed_column(table: MovedTable) -> tuple[tuple[str, ...], str]:
+    """Return a column that has the same value in all rows of a home, or depends on what a row is about."""
+    if table.checkout:
+        return ("checkout",), ", %(checkout)s"
+    if table.files:
+        return ("machine",), ", CASE WHEN given.kind = ANY (%(own_kinds)s) THEN %(machine)s ELSE '' END"
+    return (), ""
 
 
 def _gather(rows: Iterable[Row]) -> Iterator[list[Row]]:
@@ -212,7 +231,7 @@ def _gather(rows: Iterable[Row]) -> Iterator[list[Row]]:
 
 
 @contextmanager
-def alone_with(pool: PostgresPool, owner: str, checkout: str) -> Iterator[PostgresEnd]:
+def alone_with(pool: PostgresPool, owner: str, checkout: str, machine: str) -> Iterator[PostgresEnd]:
     """Keep everybody else from writing this owner's rows, wherever they run, and commit at the end. Raises
     StoreError, which says who holds them."""
     lane = pool.lane(owner)
@@ -220,7 +239,7 @@ def alone_with(pool: PostgresPool, owner: str, checkout: str) -> Iterator[Postgr
         try:
             with pool.connection(lane, owner) as rows, rows.transaction():
                 _pass_gate(pool, rows)
-                yield PostgresEnd(rows, checkout)
+                yield PostgresEnd(rows, checkout, machine)
         except psycopg.OperationalError as error:
             if not is_lost(error):
                 raise
@@ -248,18 +267,18 @@ class DatabaseProbe(Struct, frozen=True):
     counts: Mapping[str, int]
 
 
-def probe(url: str, owner: str, checkout: str) -> DatabaseProbe:
+def probe(url: str, owner: str, checkout: str, machine: str) -> DatabaseProbe:
     """Look at a database without changing it. Raises StoreError if it cannot be used."""
     pool = PostgresPool(url, lanes=1, readers=1, migrating=False)
     try:
         with pool.plainly(), pool.connection(pool.readers, owner) as rows, rows.transaction():
-            return _probe(rows, pool.where, checkout)
+            return _probe(rows, pool.where, checkout, machine)
     finally:
         pool.forget()
 
 
-def _probe(rows: Rows, where: str, checkout: str) -> DatabaseProbe:
-    if not rows.value("SELECT to_regclass('hone.moves') IS NOT NULL"):
+def _probe(rows: Rows, where: str, checkout: str, machine: str) -> DatabaseProbe:
+    if not rows.value("SELECT to_regclass('hone.documents') IS NOT NULL"):
         return DatabaseProbe(where, {table.name: 0 for table in TABLES})
-    end = PostgresEnd(rows, checkout)
+    end = PostgresEnd(rows, checkout, machine)
     return DatabaseProbe(where, {table.name: end.count(table) for table in TABLES})

@@ -22,6 +22,9 @@ COLUMNS = """
 SELECT attname::text, atttypid = 'bytea'::regtype FROM pg_attribute
 WHERE attrelid = %(table)s::regclass AND attnum > 0 AND NOT attisdropped ORDER BY attnum
 """
+DECIDED = " AND kind NOT IN ('rules', 'consent')"
+DECISIONS = "SELECT name, body FROM documents WHERE owner = %(owner)s AND kind IN ('rules', 'consent')"
+"""What the owner decided is named, not changed."""
 TOGETHER = 500
 WAIT = "60s"
 """How long to wait for a table that others are using."""
@@ -34,11 +37,18 @@ def count_rows_with(rows: Rows, scrub: Scrubber) -> tuple[int, dict[str, int]]:
     for (table,) in rows.execute(OWNED).fetchall():
         columns = list(rows.pairs(COLUMNS, table=f"{SCHEMA}.{table}"))
         read = ", ".join(name if is_bytes else f"{name}::text" for name, is_bytes in columns)
-        for values in rows.execute(f"SELECT {read} FROM {table} WHERE owner = %(owner)s"):
+        decided = DECIDED if table == "documents" else ""
+        for values in rows.execute(f"SELECT {read} FROM {table} WHERE owner = %(owner)s{decided}"):
             total += 1
             if any(_holds(each, scrub) for each in values if each is not None):
                 found[table] = found.get(table, 0) + 1
     return total, found
+
+
+def find_decisions(rows: Rows, scrub: Scrubber) -> list[str]:
+    """Return the names of documents with the owner's decisions that hold the words, on any machine."""
+    found = rows.execute(DECISIONS).fetchall()
+    return sorted({str(name) for name, body in found if scrub.finds(body)})
 
 
 def _holds(value: object, scrub: Scrubber) -> bool:
