@@ -30,6 +30,7 @@ from hone.knowledge.skills.folder import Archive, Create, Install, Restore, Writ
 from hone.models.scripted import Scripted, call, rounds
 from hone.sandbox.choice import Sandbox
 from hone.settings import Settings
+from tests import databases
 from tests.conftest import Figures
 
 NAME = "tide-sums"
@@ -216,6 +217,39 @@ async def test_the_owner_may_use_a_failing_skill_until_its_files_change(
         demoted = next(e for e in await hone.ledger.entries() if e.change.kind is ChangeKind.DEMOTE)
         await hone.keeper.undo(demoted.id)
         assert await is_used(hone), "an undo counts as much as a restore"
+
+
+async def test_a_failing_skill_that_the_owner_archives_does_not_come_back(
+    home: Path, tmp_path: Path, double: Double
+) -> None:
+    double.reason = "checks/sums failed with exit code 1"
+    async with open_home(home, tmp_path) as hone:
+        await install(hone)
+        assert not await is_used(hone)
+        await hone.keeper.edit_skill(NAME, Archive(), OWNER)
+        double.reason = ""
+        await hone.part(ChecksPart).check_skills([NAME])
+        assert not await is_used(hone)
+
+
+async def test_with_a_database_elsewhere_each_machine_checks_for_itself(
+    home: Path, tmp_path: Path, double: Double
+) -> None:
+    with databases.new_database() as url:
+        settings = Settings(database=url)
+        async with open_home(home, tmp_path, settings=settings) as hone:
+            await install(hone)
+            assert await is_used(hone)
+            double.reason = "checks/sums failed with exit code 1"
+            await hone.keeper.edit_skill(NAME, WriteFile("scripts/sum.py", b"print(8)\n"), OWNER)
+            assert not await is_used(hone)
+            double.reason = ""
+            await hone.part(ChecksPart).check_skills([NAME])
+            assert await is_used(hone)
+        async with open_home(tmp_path / "other", tmp_path, settings=settings) as hone:
+            seen = len(double.seen)
+            assert await is_used(hone)
+            assert len(double.seen) == seen + 1
 
 
 async def test_checks_run_again_on_a_schedule_and_find_what_changed_around_a_skill(

@@ -84,6 +84,8 @@ class Gate:
 
     async def tend(self, emit: Emit) -> None:
         """Run one pair if one is due, and ask to be called again if more is."""
+        if len(TaskPool(self._hone).held_out) < FEWEST:
+            return
         try:
             said = await self.step()
         except (HoneError, OSError):  # the next one tries again

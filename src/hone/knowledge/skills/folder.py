@@ -221,8 +221,7 @@ def _present(name: str, files: Files) -> Files:
 def _changed(name: str, files: Files, edit: Edit) -> dict[str, bytes]:
     match edit:
         case Archive() | Restore():
-            rest = {path: data for path, data in files.items() if path != FAILED}
-            return _flagged(name, rest, ARCHIVED, "archived", on=isinstance(edit, Archive))
+            return _shelved(name, files, on=isinstance(edit, Archive))
         case Pin() | Unpin():
             return _flagged(name, files, PINNED, "pinned", on=isinstance(edit, Pin))
         case Uninstall():
@@ -246,6 +245,12 @@ def _changed(name: str, files: Files, edit: Edit) -> dict[str, bytes]:
             _there(name, files, check(edit.path))
             return {path: data for path, data in files.items() if path != edit.path}
     raise TypeError(f"{type(edit).__name__} is no edit of a skill")
+
+
+def _shelved(name: str, files: Files, *, on: bool) -> dict[str, bytes]:
+    """Archive or restore it. What its checks have switched off stays away once somebody archives it."""
+    rest = {path: data for path, data in files.items() if path != FAILED}
+    return rest if on and FAILED in files else _flagged(name, rest, ARCHIVED, "archived", on=on)
 
 
 def _flagged(name: str, files: Files, fact: str, word: str, *, on: bool) -> dict[str, bytes]:
