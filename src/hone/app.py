@@ -340,7 +340,7 @@ class Hone(TaskRunner):
     @property
     def bounds(self) -> Bounds:
         """What learning may cost."""
-        return Bounds(daily=self.settings.learning.daily)
+        return Bounds(daily=self.settings.learning.daily, unpaid=self.settings.learning.unpaid)
 
     @property
     def reviewer(self) -> "Reviewer":
@@ -348,13 +348,11 @@ class Hone(TaskRunner):
         from hone.learning.review import ReviewDeps, Reviewer  # noqa: PLC0415
 
         stores = self.stores
-        kept = (stores.claims, stores.sessions, stores.jobs)
+        kept = (stores.claims, stores.sessions, stores.jobs, self.library, self.clock)
         return Reviewer(
             ReviewDeps(
                 self.home,
                 *kept,
-                self.library,
-                self.clock,
                 self._reader,
                 self.quiet_deps(),
                 self.toolboxes.wall,
@@ -363,6 +361,7 @@ class Hone(TaskRunner):
                 self._review_tools,
                 self.learning_off,
                 self._parts.learned,
+                stores.overview,
             )
         )
 

@@ -284,6 +284,16 @@ FEATURES = (
         hooks=("tend", "findings", "measured", "leftovers", "holdings"),
     ),
     Feature(
+        "recheck",
+        "pending",
+        {
+            "recheck": (
+                "hone.features.recheck.commands:recheck",
+                "Keep, extend or remove entries that are past their date.",
+            )
+        },
+    ),
+    Feature(
         "payback",
         "reviews",
         {

@@ -289,6 +289,40 @@ def test_whatever_is_reason_enough_is_chosen(looks: list[PendingLook], first: bo
         assert chosen
 
 
+@given(several, st.booleans(), st.sampled_from([8, 16, 32]))
+def test_where_more_turns_are_needed_reviews_are_rarer_and_a_cue_is_always_read(
+    looks: list[PendingLook], first: bool, turns: int
+) -> None:
+    usual, rarer = find_ripe(looks, first=first), find_ripe(looks, first=first, needed={"/a": turns})
+    assert len([each for each in rarer if each[0].folder == "/a"]) <= len(
+        [each for each in usual if each[0].folder == "/a"]
+    )
+    assert {each.session for each in looks if each.cue} <= {each.session for group in rarer for each in group}
+    for group in rarer:
+        if group[0].folder == "/a" and not group[0].cue and not first:
+            assert sum(each.turns for each in group) >= turns or len(group) == TOGETHER
+    now = NOW + timedelta(seconds=700)
+    assert (find_next(looks, now, first=first, needed={"/a": turns}) == now) is bool(rarer)
+
+
+async def test_a_folder_can_need_more_turns_than_others(stores: Stores) -> None:
+    await stores.jobs.enqueue(await begin_elsewhere(stores), 2, TOPICS, "by hand", NOW)
+    for id in (A, B, C, D):
+        await begin(stores, id, look())
+    folder = (await stores.jobs.looks())[0].folder
+    assert await stores.jobs.promote(SOON, TOPICS, {folder: 8}) == ()
+    assert len(await stores.jobs.looks()) == 4
+    (job,) = await stores.jobs.promote(SOON, TOPICS, {folder: 4, "/elsewhere": 99})
+    assert (job.session, job.why) == (A, "4 turns")
+
+
+async def begin_elsewhere(stores: Stores) -> SessionId:
+    """Have a conversation, so that the next review is not the first one of the home."""
+    other = SessionId("before")
+    await begin(stores, other, look())
+    return other
+
+
 @given(several, st.booleans(), st.integers(0, 700))
 def test_the_next_look_is_when_something_becomes_ripe(
     looks: list[PendingLook], first: bool, seconds: int

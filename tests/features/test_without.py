@@ -72,6 +72,7 @@ OWN = {
     "moving": "move",
     "payback": "payback",
     "recall": "recall",
+    "recheck": "recheck",
     "sharing": "skills sync",
     "templates": "templates",
     "traces": "traces",

@@ -9,10 +9,12 @@ from hone.core.jobs import (
     CUT_OFF,
     ENOUGH,
     FOLLOWED,
+    USUAL,
     Counters,
     Job,
     JobId,
     Look,
+    Needed,
     PendingLook,
     State,
     TopicCount,
@@ -335,9 +337,9 @@ class InMemoryJobs:
             if look.cue != FOLLOWED or look.turns >= ENOUGH:
                 self._sessions.pending[look.session] = replace(look, due=min(look.due, now))
 
-    async def promote(self, now: datetime, topics: Topics) -> Sequence[Job]:
+    async def promote(self, now: datetime, topics: Topics, needed: Needed = USUAL) -> Sequence[Job]:
         due = [look for look in await self.looks() if look.due <= now]
-        groups = find_ripe(due, first=not self._sessions.queue)
+        groups = find_ripe(due, first=not self._sessions.queue, needed=needed)
         return tuple(self._sessions.review(group, topics, now) for group in groups)
 
     async def counters(self, session: SessionId) -> Counters:

@@ -120,6 +120,7 @@ async def test_calls_name_their_prompt_and_folder(stores: Stores) -> None:
     found = await stores.overview.calls(NOW, NOW + timedelta(days=2))
     here = (stored.prefix.digest, stored.header.folder)
     assert list(found) == [SpentCall(*rows[0], *here), SpentCall(*rows[1])]
+    assert list(await stores.overview.calls(NOW, NOW + timedelta(days=9), [Origin.REVIEW])) == [found[1]]
     digests = {each.prefix for each in found if each.prefix}
     assert await stores.overview.prompts({*digests, "no digest"}) == {stored.prefix.digest: stored.prefix}
     today = NOW.date()

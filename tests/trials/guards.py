@@ -58,6 +58,8 @@ TRUST_TESTS = "tests/learning/test_reconsider.py"
 CHECK_TESTS, GATE_TESTS = "tests/features/test_checks.py", "tests/features/test_gate.py"
 LAB_TESTS = "tests/cli/test_lab.py"
 
+PAYING_TESTS = "tests/learning/test_paying.py"
+
 MUTATIONS = (
     of(
         "gate: own session",
@@ -162,6 +164,22 @@ MUTATIONS = (
         "        if split_facts(draft.after)[0] != split_facts(before)[0] or draft.before != before:\n",
         "        if draft.before != before:\n",
         CHECK_TESTS,
+    ),
+    of(
+        "learning: what does not pay",
+        "never say that it is over",
+        "learning/paying.py",
+        "return self.unpaid + self.reserved + self.estimate > SLACK * self.allowed",
+        "return False",
+        PAYING_TESTS,
+    ),
+    of(
+        "learning: what the owner asks for",
+        "let it wait, too",
+        "learning/paying.py",
+        "return is_owners and bool(find_cue(message.text))",
+        "return False",
+        PAYING_TESTS,
     ),
     of(
         "trust: why it is foreign",

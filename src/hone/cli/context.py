@@ -136,7 +136,7 @@ async def tell_past(hone: Hone) -> None:
     """Say once how many entries are past their date."""
     if count := len(await find_past(hone.keeper, hone.folder, hone.library.today)):
         one, many = "1 journal entry is past its date", f"{count:,} journal entries are past their date"
-        hone.notices.append(f"{one if count == 1 else many} and no longer used: hone pending")
+        hone.notices.append(f"{one if count == 1 else many} and no longer used: hone recheck")
 
 
 async def recap(hone: Hone, command: str) -> list[str]:

@@ -34,6 +34,7 @@ from hone.core.ledger import (
 from hone.core.messages import digest
 from hone.core.visible import path_to_text
 from hone.knowledge import descriptions, places, wording
+from hone.knowledge.chains import Link, read_chain
 from hone.knowledge.folding import Files, Step, fold, load_held, steps
 from hone.knowledge.journal import entries
 from hone.knowledge.keeper import Keeper
@@ -73,11 +74,18 @@ def _moment(_: click.Context, __: click.Parameter, text: str | None) -> datetime
     "--since", metavar="WHEN", callback=_moment, help="An age like 12h, 2d, 8w, or a date like 2026-11-01."
 )
 @limit_option("How many, newest first.")
+@click.option("--chain", type=ID, metavar="ID", help="What change ID replaced, and what replaced it.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
 @in_home
 async def log(
-    hone: Hone, target: str, actor: str | None, since: datetime | None, limit: int, as_json: bool
-) -> str:
+    hone: Hone,
+    target: str,
+    actor: str | None,
+    since: datetime | None,
+    limit: int,
+    chain: ChangeId | None,
+    as_json: bool,
+) -> Iterable[str]:
     """List the changes of the journal and the skills, the newest first.
 
     Each line begins with the text of the change. A change that waits for you has no effect yet: see hone
@@ -89,6 +97,9 @@ async def log(
     for place in journals(hone.folder):
         await keeper.text(place)
     await hone.library.listed()
+    if chain:
+        links = await read_chain(keeper.ledger, chain)
+        return to_json([link_data(each) for each in links]) if as_json else map(changes.link, links)
     entries = await keeper.ledger.entries(
         ChangeQuery(
             target=target_of(target, path_to_text(hone.folder)) if target else "",
@@ -118,7 +129,9 @@ async def show(hone: Hone, id: ChangeId, as_json: bool) -> Iterable[str]:
     if as_json:
         return to_json(descriptions.data(change))
     diff = changes.diff(entry.change.target, change.steps, paint)
-    return (*changes.heading(change, paint), *grounds, *await _measured(hone, entry), *diff)
+    links = await read_chain(keeper.ledger, id)
+    chain = map(changes.link, links) if len(links) > 1 else ()
+    return (*changes.heading(change, paint), *grounds, *await _measured(hone, entry), *diff, *chain)
 
 
 async def _measured(hone: Hone, entry: Entry) -> Sequence[str]:
@@ -135,6 +148,19 @@ async def _measured(hone: Hone, entry: Entry) -> Sequence[str]:
     came = [text for text in await find_new_entries(keeper, entry) if text in there]
     found = [await hone.findings("entry", target, digest(text.encode())) for text in sorted(came)]
     return [line for lines in found for line in lines]
+
+
+def link_data(link: Link) -> dict[str, object]:
+    """For programs."""
+    entry = link.entry
+    return {
+        "change": entry.id,
+        "at": entry.at.isoformat(),
+        "actor": entry.change.author.actor,
+        "deed": entry.change.kind,
+        "replaced": list(link.before),
+        "text": link.now,
+    }
 
 
 async def _grounds(hone: Hone, entry: Entry) -> AsyncIterator[str]:

@@ -42,8 +42,7 @@ async def pending(hone: Hone, as_json: bool) -> Iterable[str]:
 def _past(found: Sequence[tuple[str, str]]) -> Iterator[str]:
     """Ask about entries whose last day is over."""
     if found:
-        yield "\nPast their date, and no longer used. Still true? Change the date with hone memory edit, or"
-        yield "remove the entry with hone memory rm."
+        yield "\nPast their date, and no longer used. Still true? Answer with: hone recheck"
         yield from (f"  {part}: {one_line(entry, 500)}" for part, entry in found)
 
 

@@ -13,7 +13,7 @@ from hone.cli.context import Interrupts, in_home, ledger_of, with_home, writable
 from hone.cli.help_formatter import CommandGroup
 from hone.cli.listing import entry, folded
 from hone.cli.options import FAILED, INTERRUPTED, complain, limit_option
-from hone.cli.output import echo_json, lay_out_rows, moment, screen_width, to_json, wrap_cells
+from hone.cli.output import echo_json, echo_prose, lay_out_rows, moment, screen_width, to_json, wrap_cells
 from hone.cli.render import Paint, account, paint_for, price
 from hone.cli.terminal.screen import working
 from hone.core.errors import Missing
@@ -25,6 +25,7 @@ from hone.core.topics import NAMES
 from hone.core.visible import one_line, visible
 from hone.knowledge import descriptions
 from hone.knowledge.descriptions import DescribedChange, describe
+from hone.learning.paying import explain_slower
 from hone.learning.reports import Report, data, queued, reports
 
 ID = click.IntRange(1)
@@ -47,15 +48,16 @@ def reviews(ctx: click.Context, limit: int, as_json: bool) -> None:
     if ctx.invoked_subcommand:
         return
 
-    async def act(hone: Hone) -> list[Report]:
+    async def act(hone: Hone) -> tuple[list[Report], list[str]]:
         ledger_of(hone)
-        return await reports(hone, await hone.jobs.jobs(limit))
+        return await reports(hone, await hone.jobs.jobs(limit)), await explain_slower(hone)
 
-    found = with_home(ctx.obj, act)
+    found, slower = with_home(ctx.obj, act)
     if as_json:
         echo_json([data(each) for each in found])
     elif found:
         click.echo(table(found, screen_width()))
+        echo_prose(slower)
     else:
         click.echo("There has been no review yet. Start one: hone review")
 

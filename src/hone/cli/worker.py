@@ -24,6 +24,7 @@ from hone.core.curation import summarize
 from hone.core.delivery import DeliveryStatus
 from hone.core.events import Curated, Event
 from hone.core.visible import visible
+from hone.learning.paying import explain_slower
 from hone.runtime.claims import find_worker, hold_worker, stop_worker
 from hone.stores.delivery import EmbeddedDelivery
 
@@ -140,7 +141,9 @@ async def status(hone: Hone, as_json: bool) -> Iterator[str] | None:
     due = await hone.background.next_look()
     delivered = await hone.stores.delivery(hone.clock).status()
     if not as_json:
-        return chain(describe_workers(delivered), describe(process, queued, due, whole=not delivered.workers))
+        workers = describe_workers(delivered)
+        left = describe(process, queued, due, whole=not delivered.workers)
+        return chain(workers, left, await explain_slower(hone))
     facts: dict[str, Any] = {
         "process": process,
         "queued": queued,

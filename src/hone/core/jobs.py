@@ -120,31 +120,45 @@ class PendingLook(Struct, frozen=True):
     tainted: bool = False
 
 
-def find_ripe(looks: Sequence[PendingLook], *, first: bool) -> list[list[PendingLook]]:
+Needed = Mapping[str, int]
+"""By folder, the turns that are reason enough to look back without any cue, where they are not ENOUGH."""
+USUAL: Needed = {}
+
+
+def find_ripe(
+    looks: Sequence[PendingLook], *, first: bool, needed: Needed = USUAL
+) -> list[list[PendingLook]]:
     """Return the looks that become reviews: alone with a cue or enough turns, the others of one folder
     together once they have enough. `first`: no review was ever queued in this home; then one turn is enough.
     Conversations with foreign text are never read together with others, whose lessons would wait for it."""
-    found = [[look] for look in looks if _is_enough(look)]
+    found = [[look] for look in looks if _is_enough(look, needed)]
     groups: dict[tuple[str, bool], list[PendingLook]] = {}
     for look in looks:
-        if not _is_enough(look):
+        if not _is_enough(look, needed):
             groups.setdefault((look.folder, look.tainted), []).append(look)
-    for group in groups.values():
-        needed = 1 if first and not found else ENOUGH
-        found += [each for each in batched(group, TOGETHER) if sum(look.turns for look in each) >= needed]
+    for (folder, _), group in groups.items():
+        least = 1 if first and not found else needed.get(folder, ENOUGH)
+        found += [each for each in batched(group, TOGETHER) if _is_ripe(each, least)]
     return found
 
 
-def find_next(looks: Sequence[PendingLook], now: datetime, *, first: bool) -> datetime | None:
+def _is_ripe(group: Sequence[PendingLook], least: int) -> bool:
+    """Whether enough was said in them. Where more than usual is needed, as many as fit are enough."""
+    return sum(look.turns for look in group) >= least or (least > ENOUGH and len(group) >= TOGETHER)
+
+
+def find_next(
+    looks: Sequence[PendingLook], now: datetime, *, first: bool, needed: Needed = USUAL
+) -> datetime | None:
     """Return when the next review becomes due if nothing happens until then; None if none does."""
-    if find_ripe([look for look in looks if look.due <= now], first=first):
+    if find_ripe([look for look in looks if look.due <= now], first=first, needed=needed):
         return now
-    ripe = [look for group in find_ripe(looks, first=first) for look in group]
+    ripe = [look for group in find_ripe(looks, first=first, needed=needed) for look in group]
     return min((look.due for look in ripe if look.due > now), default=None)
 
 
-def _is_enough(look: PendingLook) -> bool:
-    return bool(look.cue) or look.turns >= ENOUGH
+def _is_enough(look: PendingLook, needed: Needed) -> bool:
+    return bool(look.cue) or look.turns >= needed.get(look.folder, ENOUGH)
 
 
 def batched(looks: Sequence[PendingLook], size: int) -> Iterator[list[PendingLook]]:
@@ -251,9 +265,9 @@ class Jobs(Protocol):
         and is not enough by itself."""
         ...
 
-    async def promote(self, now: datetime, topics: Topics) -> Sequence[Job]:
-        """Queue reviews of what is due and ripe. What they are about counts anew. Each look becomes part of
-        one job, however many processes do this."""
+    async def promote(self, now: datetime, topics: Topics, needed: Needed = ...) -> Sequence[Job]:
+        """Queue reviews of what is due and ripe; in some folders more turns are `needed`. What they are about
+        counts anew. Each look becomes part of one job, however many processes do this."""
         ...
 
     async def counters(self, session: SessionId) -> Counters:

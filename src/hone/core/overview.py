@@ -106,8 +106,11 @@ class Overview(Protocol):
         Corrupt if a content or a link in the window does not match its digest."""
         ...
 
-    async def calls(self, since: datetime, until: datetime) -> Sequence[SpentCall]:
-        """Return the calls from one moment until before another, in the order in which they were noted."""
+    async def calls(
+        self, since: datetime, until: datetime, origins: Collection[Origin] = ...
+    ) -> Sequence[SpentCall]:
+        """Return the calls from one moment until before another, by some origins or by all, in the order in
+        which they were noted."""
         ...
 
     async def prompts(self, digests: Collection[str]) -> Mapping[str, Prefix]:

@@ -49,6 +49,13 @@ def limit(entry: str, today: date, days: int = DEFAULT_DAYS) -> str:
     return f"{known.wording} ({start}until {today + timedelta(days)})"
 
 
+def renew(entry: str, until: date | None) -> str:
+    """Give an entry another end, or none."""
+    known = read(entry)
+    dates = " ".join(f"{word} {day}" for word, day in (("from", known.since), ("until", until)) if day)
+    return f"{known.wording} ({dates})" if dates else known.wording
+
+
 def valid(entries: Iterable[str], today: date) -> tuple[str, ...]:
     """Return the entries that hold today."""
     return tuple(entry for entry in entries if read(entry).holds(today))

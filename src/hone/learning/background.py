@@ -14,7 +14,7 @@ from hone.core.clock import Clock
 from hone.core.errors import StoreError
 from hone.core.events import Emit
 from hone.core.ids import SessionId
-from hone.core.jobs import Job, JobId, Jobs, PendingLook, Topics, find_next
+from hone.core.jobs import USUAL, Job, JobId, Jobs, Needed, PendingLook, Topics, find_next, find_ripe
 from hone.core.ledger import Entry
 from hone.core.part import Part
 from hone.core.topics import NAMES
@@ -44,6 +44,10 @@ class ReviewRunner(Protocol):
     async def work(self, id: JobId, emit: Emit, aside: Aside = ...) -> Sequence[Entry] | None: ...
 
     def tidy(self, waiting: Iterable[Job]) -> None: ...
+
+    async def needed(self) -> Needed:
+        """Return where learning does not pay, and more turns are needed for a review without a cue."""
+        ...
 
 
 class Pacing(Struct, frozen=True):
@@ -284,8 +288,9 @@ class Background:
     async def promote(self) -> None:
         """Queue the reviews of what is due. Raises StoreError."""
         self._promoted = now = self._clock.now()
-        if any(look.due <= now for look in await self._looks()):
-            await self._jobs.promote(now, self._topics)
+        due = [look for look in await self._looks() if look.due <= now]
+        if due:
+            await self._jobs.promote(now, self._topics, await self._needed(due))
 
     async def next_look(self, session: SessionId | None = None) -> datetime | None:
         """Return when the next review is due, of any conversation or of this one: at once if one is queued
@@ -296,7 +301,12 @@ class Background:
         if any(session in (None, job.session) for job in waiting):
             return now
         looks = [look for look in await self._looks() if session in (None, look.session)]
-        return find_next(looks, now, first=not jobs)
+        return find_next(looks, now, first=not jobs, needed=await self._needed(looks))
+
+    async def _needed(self, looks: Sequence[PendingLook]) -> Needed:
+        """Return where more turns are needed, if that makes a difference for one of these."""
+        ripe = [look for group in find_ripe(looks, first=False) for look in group]
+        return await self._reviewer.needed() if any(not look.cue for look in ripe) else USUAL
 
     async def _next_due(self) -> datetime | None:
         """Return when the next look is due, of those that were not due when we last looked."""

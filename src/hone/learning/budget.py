@@ -28,13 +28,14 @@ SMALL = 8_000
 
 class Bounds(Struct, frozen=True):
     """What a run may take: model calls, tokens, seconds; and all runs of a day, in US dollars or, where no
-    price is known, in tokens."""
+    price is known, in tokens. `unpaid` is what a folder may cost without bringing anything; 0: any amount."""
 
     calls: int = 16
     tokens: int = 300_000
     seconds: float = 600.0
     daily: float = 1.0
     daily_tokens: int = 3_000_000
+    unpaid: float = 0.0
 
 
 USUAL = Bounds()

@@ -5,7 +5,7 @@ killed leaves only its job, and starts over.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from functools import partial
 from pathlib import Path
 
@@ -17,9 +17,11 @@ from hone.core.clock import Clock
 from hone.core.errors import Conflict, HoneError, Missing
 from hone.core.events import Emit, Learned, ReviewFailed
 from hone.core.ids import SessionId
-from hone.core.jobs import Job, JobId, Jobs, State, Topics
+from hone.core.jobs import USUAL as USUAL_TURNS
+from hone.core.jobs import Job, JobId, Jobs, Needed, State, Topics
 from hone.core.ledger import NO_SESSION, Change, Entry, Ledger, LessonText, skill
 from hone.core.messages import Message, Role
+from hone.core.overview import Overview
 from hone.core.permit import REVIEW, Effect, Permit
 from hone.core.ports import Header, Sessions, StoredSession
 from hone.core.skill import SkillResult
@@ -35,6 +37,7 @@ from hone.knowledge.tools import knowledge_tools
 from hone.knowledge.wording import find_lessons
 from hone.learning.budget import USUAL, Bounds, Reading, Watched, is_warm, spent
 from hone.learning.known import describe_known
+from hone.learning.paying import UNPAID, Payback, Paying, asks_to_learn, explain, is_automatic
 from hone.learning.source import find_starts, find_topics, read_widest, split
 from hone.models.wrappers import Aside, Metered, ModelTerms, Polite, Windowed, unhindered
 from hone.prompt.review import digest, question, read_title, text
@@ -42,6 +45,8 @@ from hone.runtime.session import Session, SessionDeps, new_id
 
 TRIES = 3
 """How often a review is begun before it counts as failed."""
+RECENT = 500
+"""Reviews among which the last one of a conversation is."""
 SHARES = (1.0, 0.5, 0.25)
 """Of the model's window, what a review may fill: less, where that proves to be too much."""
 LOST = "The claim of this conversation was lost."
@@ -72,15 +77,18 @@ class ReviewDeps(Struct, frozen=True):
     """Why no review is done here; empty if they are."""
     tell: Callable[[Learned, str], Awaitable[None]] | None = None
     """Tells features what was learned, and in which folder."""
+    overview: Overview | None = None
+    """Tells what reviews cost; without it, they need not pay."""
 
 
 class Assignment(Struct, frozen=True):
-    """A job with what it is about, and the jobs that are done with it."""
+    """A job with what it is about, and the jobs that are done with it; `jobs` are all of them."""
 
     job: Job
     stored: StoredSession
     source: Source
     covered: Sequence[JobId] = ()
+    jobs: Sequence[Job] = ()
     review: SessionId = NO_SESSION
     """The session of this try."""
 
@@ -101,6 +109,14 @@ class Assignment(Struct, frozen=True):
 class Reviewer:
     def __init__(self, deps: ReviewDeps) -> None:
         self.deps = deps
+        known, unpaid = deps.overview, deps.bounds.unpaid
+        self._paying = (
+            Paying(known, deps.jobs, deps.library, deps.clock, unpaid) if known and unpaid else None
+        )
+
+    async def needed(self) -> Needed:
+        """Return where learning does not pay, and more turns are needed for a review without a cue."""
+        return await self._paying.needed() if self._paying else USUAL_TURNS
 
     async def work(self, id: JobId, emit: Emit, aside: Aside = unhindered) -> Sequence[Entry] | None:
         """Takes a job from the queue to its end. None if somebody else has it, or it must wait. Whatever goes
@@ -124,9 +140,16 @@ class Reviewer:
             except Exception as error:  # noqa: BLE001  the wall: a model or plugin that raises is a line in a list
                 await self._failed(job, f"It broke off with {type(error).__name__}.")
             now = await deps.jobs.job(id)
-            if now.error:
+            if now.error and not await self._was_said(now):
                 emit(ReviewFailed(now))
         return None
+
+    async def _was_said(self, job: Job) -> bool:
+        """Whether another review already waits because learning does not pay: that is said once."""
+        if not job.error.startswith(UNPAID):
+            return False
+        others = [each for each in await self.deps.jobs.waiting() if each.id != job.id]
+        return any(each.error.startswith(UNPAID) for each in others)
 
     def tidy(self, waiting: Iterable[Job]) -> None:
         """Takes away the locks that killed processes left."""
@@ -141,11 +164,16 @@ class Reviewer:
             return None
         stored = await deps.sessions.load(job.session)
         given = await self._assign(job, stored)
-        async with deps.clock.timeout(deps.bounds.seconds):
-            for share in SHARES:
-                given, turn, staged, model = await self._try(given, aside, share)
-                if not model.overflowed:
-                    break
+        allowance = await self._find_allowance(given)
+        if allowance and allowance.is_over:
+            await deps.jobs.fail(job.id, explain(allowance), deps.clock.now(), again=True)
+            return None
+        with self._paying.reserve(job.id, allowance) if self._paying and allowance else nullcontext():
+            async with deps.clock.timeout(deps.bounds.seconds):
+                for share in SHARES:
+                    given, turn, staged, model = await self._try(given, aside, share)
+                    if not model.overflowed:
+                        break
         if not await self._is_ours(job, given.review):
             raise Conflict(LOST)
         if turn.stop in (Stop.FAILED, Stop.INTERRUPTED):
@@ -159,7 +187,8 @@ class Reviewer:
         deps = self.deps
         source, others = await read_widest(deps.sessions, job, stored, await deps.jobs.waiting(job.session))
         topics = job.topics.union(*(each.topics for each in others))
-        return Assignment(replace(job, topics=topics), stored, source, [each.id for each in others])
+        covered = [each.id for each in others]
+        return Assignment(replace(job, topics=topics), stored, source, covered, (job, *others))
 
     async def _is_ours(self, job: Job, review: SessionId) -> bool:
         """Tell whether nobody else has worked on the job since this try was begun: a process may have been
@@ -169,9 +198,9 @@ class Reviewer:
         now = await self.deps.jobs.job(job.id)
         return now.state is State.QUEUED and now.review == review
 
-    async def _hindered(self, job: Job, review: SessionId) -> str:
+    async def _hindered(self, given: Assignment) -> str:
         """Why no further call is made; empty if one is."""
-        return await self._over_budget() if await self._is_ours(job, review) else LOST
+        return await self._over_budget(given) if await self._is_ours(given.job, given.review) else LOST
 
     async def _try(
         self, given: Assignment, aside: Aside, share: float
@@ -180,7 +209,7 @@ class Reviewer:
         library, staged = deps.library.stage()
         agent = await deps.agent(given.stored)
         given = replace(given, review=new_id())
-        model = Watched(agent.model, partial(self._hindered, given.job, given.review))
+        model = Watched(agent.model, partial(self._hindered, given))
         warm, asked = await self._ask(given, agent, share)
         tools = (*knowledge_tools(library, given.folder, given.source), *deps.more(given.source, staged))
         narrow = _narrowed(agent, given.job.topics, map(deps.wall, tools), deps.bounds)
@@ -224,10 +253,26 @@ class Reviewer:
         shares = stored.transcript.upto(len(transcript)).head == transcript.head
         return shares and not given.source.origins and is_warm(self._reading(stored, given.source, agent))
 
-    async def _over_budget(self) -> str:
-        """Why nothing more may be spent today; empty if it may."""
+    async def _over_budget(self, given: Assignment | None = None) -> str:
+        """Why nothing more may be spent today, or on this; empty if it may."""
         deps = self.deps
-        return await spent(deps.sessions, deps.bounds, deps.clock.now())
+        if reason := await spent(deps.sessions, deps.bounds, deps.clock.now()):
+            return reason
+        allowance = await self._find_allowance(given) if given else None
+        return explain(allowance) if allowance and allowance.is_spent else ""
+
+    async def _find_allowance(self, given: Assignment) -> Payback | None:
+        """What reviews of the folder cost and brought; None if this one is done whatever they did."""
+        if self._paying is None or not all(map(is_automatic, given.jobs)) or await self._is_asked_for(given):
+            return None
+        return await self._paying.find(given.folder, given.job.id)
+
+    async def _is_asked_for(self, given: Assignment) -> bool:
+        """Whether the owner said something since the last review that is a reason for this one. A review that
+        came due by its count does not name it."""
+        done = [each for each in await self.deps.jobs.jobs(RECENT) if each.session == given.job.session]
+        read = max((each.messages for each in done if each.state is State.DONE), default=0)
+        return any(asks_to_learn(node) for node in given.nodes[0 if given.source.origins else read :])
 
     def _reading(self, stored: StoredSession, source: Source, agent: Agent) -> Reading:
         nodes = source.transcript.nodes

@@ -224,6 +224,10 @@ class Learning(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Whether a skill's own checks must pass before it is used."""
     check_days: Annotated[int, msgspec.Meta(ge=0)] = 7
     """Days after which they run again; 0: only after a change."""
+    unpaid: Annotated[float, msgspec.Meta(ge=0)] = 0.5
+    """US dollars that reviews of one folder may cost in 30 days without bringing anything that lasts. On the
+    way there they become rarer. What you ask to remember, correct or state is always reviewed. 0: no such
+    limit."""
     parallel: Annotated[int, msgspec.Meta(ge=1, le=64)] = 16
     """Reviews that run at a time when many are queued: the root of their number, but no more than this. A
     server of your own gets one at a time."""

@@ -14,9 +14,11 @@ import apsw
 from hone.core.errors import Conflict, Corrupt, Missing, Refused
 from hone.core.ids import SessionId
 from hone.core.jobs import (
+    USUAL,
     Counters,
     Job,
     JobId,
+    Needed,
     PendingLook,
     State,
     TopicCount,
@@ -201,9 +203,11 @@ def count(
     return put(connection, header.id, tree, head.depth, topics, why, head.at)
 
 
-def _promote(connection: apsw.Connection, now: datetime, topics: Topics) -> tuple[Job, ...]:
+def _promote(
+    connection: apsw.Connection, now: datetime, topics: Topics, needed: Needed = USUAL
+) -> tuple[Job, ...]:
     due = [look for look in looks.select(connection) if look.due <= now]
-    groups = find_ripe(due, first=not connection.execute(ANY).fetchone())
+    groups = find_ripe(due, first=not connection.execute(ANY).fetchone(), needed=needed)
     return tuple(_queue(connection, group, topics, stamp(now)) for group in groups)
 
 

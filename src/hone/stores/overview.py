@@ -50,7 +50,7 @@ SELECT s.session, s.at, s.model, s.origin, s.input, s.cached, s.written, s.outpu
     t.folder
 FROM spending AS s LEFT JOIN sessions AS t ON t.id = s.session
 LEFT JOIN chains AS c ON c.id = t.chain LEFT JOIN prefixes AS p ON p.id = c.prefix
-WHERE s.at >= ? AND s.at < ? ORDER BY s.id
+WHERE s.at >= ? AND s.at < ? AND s.origin IN (SELECT value FROM json_each(?)) ORDER BY s.id
 """
 PROMPTS = "SELECT digest, body FROM prefixes WHERE digest IN (SELECT value FROM json_each(?))"
 USES = "SELECT DISTINCT skill, session FROM uses WHERE day >= ? ORDER BY skill, session"
@@ -147,8 +147,14 @@ def _named(connection: apsw.Connection, sources: str) -> tuple[str, ...]:
     return tuple(target.removeprefix(SKILL) for _, target in rows if target.startswith(SKILL))
 
 
-def _calls(connection: apsw.Connection, since: datetime, until: datetime) -> Sequence[SpentCall]:
-    return make_calls(connection.execute(MADE, (stamp(since), stamp(until))))
+def _calls(
+    connection: apsw.Connection,
+    since: datetime,
+    until: datetime,
+    origins: Collection[Origin] = tuple(Origin),
+) -> Sequence[SpentCall]:
+    chosen = json.dumps(sorted(origins))
+    return make_calls(connection.execute(MADE, (stamp(since), stamp(until), chosen)))
 
 
 def make_calls(rows: Iterable[Sequence[Any]]) -> Sequence[SpentCall]:

@@ -14,8 +14,8 @@ from hone.features.payback.reading import DAYS, read_account
 YEAR = 365
 EPILOG = """\b
 Examples:
-  hone payback                  # every lesson over 30 days
-  hone payback 42               # the lesson of change 42
+  hone payback                  # every lesson
+  hone payback 42               # of change 42
   hone payback release-notes    # a skill
 """
 

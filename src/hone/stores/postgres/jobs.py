@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 from hone.core.ids import SessionId
-from hone.core.jobs import Counters, Job, JobId, PendingLook, State, Topics, find_ripe
+from hone.core.jobs import USUAL, Counters, Job, JobId, Needed, PendingLook, State, Topics, find_ripe
 from hone.core.ledger import NO_SESSION, Change, Entry
 from hone.core.messages import canonical, sound
 from hone.core.topics import NAMES
@@ -187,14 +187,14 @@ def read_session(rows: Rows, id: SessionId) -> tuple[SessionId, int]:
     return SessionId(row[0]), int(row[1])
 
 
-def _promote(rows: Rows, now: datetime, topics: Topics) -> tuple[Job, ...]:
-    groups = _find_ripe(rows, now)
+def _promote(rows: Rows, now: datetime, topics: Topics, needed: Needed) -> tuple[Job, ...]:
+    groups = _find_ripe(rows, now, needed)
     return tuple(_queue(rows, group, topics, stamp(now)) for group in groups)
 
 
-def _find_ripe(rows: Rows, now: datetime) -> list[list[PendingLook]]:
+def _find_ripe(rows: Rows, now: datetime, needed: Needed) -> list[list[PendingLook]]:
     due = [look for look in looks.select(rows) if look.due <= now]
-    return find_ripe(due, first=not rows.one(ANY)) if due else []
+    return find_ripe(due, first=not rows.one(ANY), needed=needed) if due else []
 
 
 def _queue(rows: Rows, group: Sequence[PendingLook], topics: Topics, at: int) -> Job:
@@ -254,8 +254,8 @@ class PostgresJobs(PostgresStore):
     hasten = writes(looks.hasten)
     looks = reads(looks.select)
 
-    async def promote(self, now: datetime, topics: Topics) -> Sequence[Job]:
+    async def promote(self, now: datetime, topics: Topics, needed: Needed = USUAL) -> Sequence[Job]:
         """Most times nothing is due: then nobody has to wait for the lock that this takes."""
-        if not await self._database.read(lambda rows: _find_ripe(rows, now)):
+        if not await self._database.read(lambda rows: _find_ripe(rows, now, needed)):
             return ()
-        return await self._database.write(lambda rows: _promote(rows, now, topics), alone=True)
+        return await self._database.write(lambda rows: _promote(rows, now, topics, needed), alone=True)

@@ -52,7 +52,8 @@ SELECT s.session, s.at, s.model, s.origin, s.input, s.cached, s.written, s.outpu
     t.folder
 FROM spending AS s LEFT JOIN sessions AS t ON t.owner = s.owner AND t.id = s.session
 LEFT JOIN chains AS c ON c.owner = t.owner AND c.id = t.chain
-WHERE s.owner = %(owner)s AND s.at >= %(since)s AND s.at < %(until)s ORDER BY s.id
+WHERE s.owner = %(owner)s AND s.at >= %(since)s AND s.at < %(until)s AND s.origin = ANY (%(origins)s)
+ORDER BY s.id
 """
 PROMPTS = "SELECT digest, body FROM prefixes WHERE owner = %(owner)s AND digest = ANY (%(digests)s)"
 USES = """
@@ -120,8 +121,11 @@ def _named(rows: Rows, sources: str) -> tuple[str, ...]:
     return tuple(target.removeprefix(SKILL) for target in targets if target.startswith(SKILL))
 
 
-def _calls(rows: Rows, since: datetime, until: datetime) -> Sequence[SpentCall]:
-    return make_calls(rows.execute(MADE, since=stamp(since), until=stamp(until)))
+def _calls(
+    rows: Rows, since: datetime, until: datetime, origins: Collection[Origin] = tuple(Origin)
+) -> Sequence[SpentCall]:
+    chosen = sorted(origins)
+    return make_calls(rows.execute(MADE, since=stamp(since), until=stamp(until), origins=chosen))
 
 
 def _prompts(rows: Rows, digests: Collection[str]) -> Mapping[str, Prefix]:

@@ -9,6 +9,7 @@ from hone.core.jobs import JobId
 from hone.core.ledger import NO_SESSION
 from hone.core.secrets import redact
 from hone.core.topics import NAMES
+from hone.learning.paying import explain_slower
 from hone.learning.reports import data, queued, reports
 from hone.runtime.export import to_data
 from hone.web.operation import Nothing, Operation, OperationCall
@@ -32,10 +33,10 @@ class About(msgspec.Struct, frozen=True):
 
 
 async def listed(call: OperationCall[ReviewQuery, Nothing]) -> dict[str, Any]:
-    """The newest first: done, at work, to come."""
+    """The newest first: done, at work, to come. `slower` says where learning does not pay and is rarer."""
     hone = call.state.hone
     found = await reports(hone, await hone.jobs.jobs(call.query.limit))
-    return {"reviews": [data(each) for each in found]}
+    return {"reviews": [data(each) for each in found], "slower": await explain_slower(hone)}
 
 
 async def one(call: OperationCall[Nothing, Nothing]) -> dict[str, Any]:

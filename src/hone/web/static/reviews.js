@@ -17,6 +17,7 @@ const OPEN = new Set(["queued", "at work"]);
 export async function show(root, here, signal) {
   const queue = el("div", { class: "cards" });
   const past = el("div", { class: "cards" });
+  const paying = el("div");
   const none = el("p", { class: "empty" });
   let limit = STEP;
   const older = action("Older reviews", async () => {
@@ -24,18 +25,19 @@ export async function show(root, here, signal) {
     await fresh();
   });
   const fresh = async () => {
-    const { reviews } = await get("/api/reviews", { limit }, signal);
+    const { reviews, slower } = await get("/api/reviews", { limit }, signal);
     older.hidden = reviews.length < limit || limit >= MOST;
     const make = (each, old) => review(each, again, old);
     const [open, ended] = [reviews.filter((each) => OPEN.has(each.state)), reviews.filter((each) => !OPEN.has(each.state))];
     renew(queue, open, (each) => each.id, make);
     renew(past, ended, (each) => each.id, make);
+    put(paying, slower.map((sentence) => el("p", { class: "meta" }, sentence)));
     put(none, open.length ? "" : "The queue is empty.");
   };
   const again = () => fresh().catch(complain);
   put(root, el("div", null, back(), el("h1", null, "Reviews")),
     el("p", { class: "lead" }, "After a conversation, Hone looks back over it in the background and keeps what will help next time."),
-    el("h2", null, "Queue"), none, queue, el("h2", null, "Done"), past, el("p", null, older));
+    paying, el("h2", null, "Queue"), none, queue, el("h2", null, "Done"), past, el("p", null, older));
   await fresh();
   on(["reviews", "learned", "reset"], again, signal);
 }
