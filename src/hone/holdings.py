@@ -81,7 +81,7 @@ HOLDINGS = (
         "skill files",
         "files of skills that commands may run, if the database is elsewhere",
         "other versions: 30 days",
-        places=("skill-files/",),
+        places=("served/",),
         backup=Backup.LEFT_OUT,
         eraser=f"{PLACES}skill_files",
         stays="they are laid out again when a skill is used",

@@ -2,21 +2,25 @@
 
 import tempfile
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from random import Random
 
+import pytest
+
 from hone.core.clock import ManualClock
-from hone.core.ledger import MEMORY, USER, Change, Entry, Ledger, skill
+from hone.core.errors import Refused
+from hone.core.ledger import MEMORY, USER, Change, Entry, Ledger, project, skill
 from hone.core.skill import SkillOrigin
 from hone.features.checkouts.bases import ManifestBases
 from hone.features.checkouts.service import Checkout
 from hone.files.tree import FileTree
+from hone.knowledge import places
 from hone.knowledge.admission import KeeperRules
 from hone.knowledge.journal import Add
 from hone.knowledge.keeper import OWNER, Keeper
 from hone.knowledge.served import ServedKnowledge
-from hone.knowledge.skills.folder import Create, Patch
+from hone.knowledge.skills.folder import Archive, Create, Patch, Restore
 from tests.conftest import Figures, Tier
 from tests.contract import kinds
 from tests.given import NOON
@@ -183,3 +187,72 @@ async def test_nothing_is_lost_between_two_checkouts_and_what_is_learned_meanwhi
         written, lost = written + made, lost + missing
     figures.tally(written, lost=lost, note="words of two checkouts and of what was learned meanwhile")
     assert lost == 0
+
+
+class Person:
+    """An owner with a checkout, on a ledger."""
+
+    def __init__(self, root: Path, ledger: Ledger) -> None:
+        self.folder = root / "files"
+        served = ServedKnowledge(ledger, root / "home")
+        self.keeper = Keeper(ledger, served, ManualClock(NOON), _ignore, RULES)
+        bases = ManifestBases(self.folder, ledger, "postgresql://db/hone")
+        self.checkout = Checkout(self.keeper, FileTree(self.folder), bases)
+
+
+async def test_the_checkout_of_another_owner_of_the_same_database_is_refused(tmp_path: Path) -> None:
+    """The address is the same, and so are the numbers of changes: the changes themselves are not."""
+    stores = [kinds.postgres(kinds.new_owner()) for _ in range(2)]
+    ann, bob = (Person(tmp_path / name, each.ledger) for name, each in zip("ab", stores, strict=True))
+    for at, person in enumerate((ann, bob)):
+        clock = ManualClock(NOON + timedelta(seconds=at))
+        keeper = Keeper(person.keeper.ledger, None, clock, _ignore, RULES)
+        await keeper.note([(MEMORY, Add(f"Fact of person {at}."))], OWNER)
+    await ann.checkout.pull()
+    (ann.folder / "MEMORY.md").write_text("- Only for Ann.\n")
+    bases = ManifestBases(ann.folder, bob.keeper.ledger, "postgresql://db/hone")
+    taken = Checkout(bob.keeper, FileTree(ann.folder), bases)
+    for work in (taken.push, taken.pull):
+        with pytest.raises(Refused, match="is a checkout of other data"):
+            await work()
+    assert await bob.keeper.text(MEMORY) == "- Fact of person 1.\n"
+    assert (ann.folder / "MEMORY.md").read_text() == "- Only for Ann.\n"
+    elsewhere = ManifestBases(ann.folder, ann.keeper.ledger, "postgresql://another/place")
+    report = await Checkout(ann.keeper, FileTree(ann.folder), elsewhere).push()
+    assert [each.place for each in report.actions] == ["MEMORY.md"], "the same data in another place is hers"
+
+
+async def test_projects_are_edited_too_and_a_skill_that_is_put_away_leaves_unless_it_was_edited(
+    tmp_path: Path,
+) -> None:
+    stores = kinds.reference()
+    one = Person(tmp_path, stores.ledger)
+    shop = project("/home/ann/shop")
+    await one.keeper.note([(shop, Add("The shop sells tea."))], OWNER)
+    for name in ("ways", "paths"):
+        text = WAYS.replace("name: ways", f"name: {name}")
+        await one.keeper.edit_skill(name, Create(text, SkillOrigin.USER), OWNER)
+    await one.checkout.pull()
+    place = one.folder / places.place_of(shop)
+    place.write_text(place.read_text() + "- It closes at six.\n")
+    unknown = one.folder / "projects" / "else-12345678" / "MEMORY.md"
+    unknown.parent.mkdir()
+    unknown.write_text("- Whose is this?\n")
+    report = await one.checkout.push()
+    assert [each.place for each in report.actions] == [places.place_of(shop)]
+    assert ["belongs to no project that is known" in each for each in report.problems] == [True]
+    assert await one.keeper.text(shop) == "- The shop sells tea.\n- It closes at six.\n"
+    edited = one.folder / "skills" / "paths" / "SKILL.md"
+    edited.write_text(edited.read_text() + "More.\n")
+    for name in ("ways", "paths"):
+        await one.keeper.edit_skill(name, Archive(), OWNER)
+    report = await one.checkout.pull()
+    assert not (one.folder / "skills" / "ways").exists()
+    assert edited.read_text().endswith("More.\n")
+    assert any("your version stays" in each for each in report.notices)
+    report = await one.checkout.push()
+    assert any("hone skills restore paths" in each for each in report.problems)
+    await one.keeper.edit_skill("paths", Restore(), OWNER)
+    report = await one.checkout.push()
+    assert [each.place for each in report.actions] == ["skills/paths/SKILL.md"], "its base is still known"
+    assert (await one.keeper.files(skill("paths")))["SKILL.md"].endswith(b"More.\n")

@@ -133,7 +133,7 @@ async def names(hone: Hone) -> list[str]:
 
 def test_what_is_laid_out_is_what_the_ledger_holds_whatever_lies_there(tmp_path: Path) -> None:
     files = {"SKILL.md": TIDES.encode(), "scripts/tides.sh": SCRIPT, "@origin": b"user"}
-    laid = LaidOutSkills(tmp_path / "skill-files")
+    laid = LaidOutSkills(tmp_path / "served")
     place = laid.lay_out("tides", files)
     script = place / "scripts" / "tides.sh"
     assert {str(each.relative_to(place)) for each in place.rglob("*") if each.is_file()} == {
@@ -147,7 +147,7 @@ def test_what_is_laid_out_is_what_the_ledger_holds_whatever_lies_there(tmp_path:
     assert not (place / "scripts" / "planted.sh").exists()
     newer = laid.lay_out("tides", {**files, "scripts/tides.sh": SCRIPT + b"echo low tide\n"})
     assert (newer != place, script.exists()) == (True, True), "a conversation may still use the old one"
-    later = LaidOutSkills(tmp_path / "skill-files", lambda: script.stat().st_mtime_ns + 2 * LASTS)
+    later = LaidOutSkills(tmp_path / "served", lambda: script.stat().st_mtime_ns + 2 * LASTS)
     assert later.lay_out("tides", {**files, "scripts/tides.sh": SCRIPT + b"echo low tide\n"}) == newer
     assert not place.exists()
 
@@ -161,7 +161,7 @@ async def test_a_skills_script_runs_by_the_path_that_the_skill_names_and_cannot_
     folder.mkdir()
     files = {"SKILL.md": TIDES.encode(), "scripts/tides.sh": SCRIPT, "@origin": b"user"}
     place = LaidOutSkills(tmp_path / "elsewhere").lay_out("tides", files).relative_to(tmp_path / "elsewhere")
-    script = home / "skill-files" / place / "scripts" / "tides.sh"
+    script = home / "served" / "skills" / place / "scripts" / "tides.sh"
     replies = (
         assistant(call("skill_view", name="tides")),
         assistant(call("terminal", command=f"{script}; echo evil > {script}; ls {home}")),

@@ -53,6 +53,8 @@ MOVING_TESTS = "tests/features/test_moving_in.py"
 PG_TESTS, PG = "tests/stores/test_postgres.py", "stores/postgres/"
 PG_SEARCH = "tests/stores/test_postgres_search.py"
 
+CHECKOUT_TESTS, SERVED_TESTS = "tests/features/test_checkouts.py", "tests/story/test_served.py"
+
 TRUST_TESTS = "tests/learning/test_reconsider.py"
 
 CHECK_TESTS, GATE_TESTS = "tests/features/test_checks.py", "tests/features/test_gate.py"
@@ -2133,5 +2135,37 @@ MUTATIONS = (
         'Answer.ONCE if question.detail.startswith(f"{SITE}/") else Answer.NO',
         "Answer.ONCE",
         LAB_TESTS,
+    ),
+    of(
+        "checkouts: whose they are",
+        "a checkout of another owner's data is taken",
+        "features/checkouts/bases.py",
+        "        if not await self._is_ours(known):\n",
+        "        if not known:\n",
+        CHECKOUT_TESTS,
+    ),
+    of(
+        "checkouts: a skill that somebody else changed",
+        "it is replaced by what was merged with an older one",
+        "knowledge/skills/folder.py",
+        "            if edit.seen != digest_files(files):\n",
+        "            if not edit.seen:\n",
+        CHECKOUT_TESTS,
+    ),
+    of(
+        "served knowledge: changes that meet",
+        "one that was overtaken is not made anew",
+        "knowledge/served.py",
+        "    tries = 20\n",
+        "    tries = 1\n",
+        SERVED_TESTS,
+    ),
+    of(
+        "served knowledge: scripts of skills",
+        "a laid out file that was changed is used",
+        "knowledge/skills/laid_out.py",
+        "                if found is None or found[0] != data:\n",
+        "                if found is None:\n",
+        SERVED_TESTS,
     ),
 )

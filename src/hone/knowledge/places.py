@@ -11,7 +11,7 @@ JOURNAL = "MEMORY.md"
 PROFILE = "USER.md"
 SKILLS = "skills"
 ARCHIVE = f"{SKILLS}/.archive"
-SKILL_FILES = "skill-files"
+SKILL_FILES = f"served/{SKILLS}"
 """Where scripts of skills are laid out if the database is elsewhere."""
 _UNFIT = regex(r"[^a-z0-9]+")
 

@@ -67,7 +67,10 @@ async def push(hone: Hone, folder: Path | None, *, dry_run: bool, as_json: bool)
 def _tell_pull(place: Path, report: SyncReport, *, dry_run: bool) -> Iterator[str]:
     yield from _tell_files(report)
     shown = visible(str(place))
-    if not report.actions:
+    if not report.actions and not report.upto:
+        yield "Nothing is known yet. Write MEMORY.md, USER.md or skills/NAME/SKILL.md there, then push:"
+        yield f"hone push {shown}"
+    elif not report.actions:
         yield f"{shown} is up to date (change {report.upto})."
     else:
         count = number_of(len(report.actions), "file")

@@ -64,7 +64,7 @@ class _State(Struct, frozen=True):
     @property
     def targets(self) -> list[Target]:
         every = {*self.held, *(each.target for each in self.base.values()), *self.local.files}
-        return sorted(every - self.local.faulty)
+        return sorted(every - self.local.faulty, key=lambda each: (not places.is_journal(each), each))
 
     def is_same(self, target: Target) -> bool:
         """Tell whether all three sides are the same: then nothing of it has to be loaded."""
@@ -194,7 +194,7 @@ class Checkout:
             if name and file:
                 if sides.base.get(place) != BaseVersion(name, base[place]) or file != (found and found.file):
                     written[sides.target, place] = name, file
-            elif place in sides.base:
+            elif place in sides.base and file is None:  # what was edited keeps its base
                 written[sides.target, place] = None
         return written
 
@@ -287,6 +287,8 @@ def _active(held: Held) -> Held:
 
 async def _load_contents(ledger: Ledger, digests: set[str]) -> Mapping[str, bytes]:
     """Return those that are there; one may have been erased."""
+    if not digests:
+        return {}
     try:
         return await ledger.contents(digests)
     except (Missing, Corrupt):

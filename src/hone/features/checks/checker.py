@@ -164,7 +164,8 @@ class SkillChecker:
         known, record = facts(files), self._records.get(name)
         if known.failed:
             place = self._hone.home / places.folder_of(skill(name), archived=True)
-            return tuple(_describe_failure(name, known.failed, str(place)))
+            served = bool(self._hone.settings.database)
+            return tuple(_describe_failure(name, known.failed, "" if served else str(place)))
         if self._is_off:
             return ("checks: switched off in your settings",)
         if record is None or record.digest != digest_files(files):
@@ -197,7 +198,10 @@ def _describe_failure(name: str, fact: str, place: str) -> Iterator[str]:
     _, summary, output = read_failure(fact)
     yield f"switched off: {one_line(summary, 300)}"
     yield from (f"  {row}" for row in visible(output).rstrip("\n").split("\n")[-ROWS:] if row)
-    yield f"Its files are in {visible(place)}. When you have fixed them: hone skills check {name}"
+    if place:
+        yield f"Its files are in {visible(place)}. When you have fixed them: hone skills check {name}"
+    else:
+        yield f"To fix it: hone skills restore {name}, then hone pull, edit its files and hone push"
     yield f"To use it anyway: hone skills restore {name}"
 
 

@@ -39,7 +39,7 @@ def quarantine(hone: Hone) -> FileEraser:
 
 def skill_files(hone: Hone) -> FileEraser:
     """Remove laid out files of skills that hold the words; they are laid out again as they are then."""
-    return FileEraser(hone.home, "skill files", ("skill-files/",), remove_whole)
+    return FileEraser(hone.home, "skill files", ("served/",), remove_whole)
 
 
 class HistoryEraser:
