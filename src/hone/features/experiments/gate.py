@@ -115,9 +115,8 @@ class Gate:
             return replace(item, state=f"unconfirmed: {_count(finding)}")
         if len(tasks) < FEWEST:
             of = "recorded since you kept it" if declined else "that it was not learned from"
-            return replace(
-                item, state=f"unconfirmed: {len(tasks)} held-out tasks {of}, {FEWEST} are needed at least"
-            )
+            number = "1 held-out task" if len(tasks) == 1 else f"{len(tasks)} held-out tasks"
+            return replace(item, state=f"unconfirmed: {number} {of}, {FEWEST} are needed at least")
         return replace(item, state=_count(finding) if finding else "not tried yet", ready=True)
 
     async def _look_at_decided(self, item: GateItem, finding: Finding) -> GateItem:
