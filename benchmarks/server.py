@@ -92,9 +92,12 @@ def talked(provider: Provider, *options: str) -> Took:
 
 
 @contextmanager
-def running(home: Path, provider: Provider, model: str = "openai/scripted") -> Iterator[tuple[str, int]]:
+def running(
+    home: Path, provider: Provider, model: str = "openai/scripted", database: str = "", processes: int = 1
+) -> Iterator[tuple[str, int]]:
     environ = {**environment(home, provider.url), "PYTHONPATH": str(ROOT), "HONE_MODEL": model}
-    command = [str(HONE), "serve", "--no-open", "--port", "0"]
+    environ |= {"HONE_DATABASE": database} if database else {}
+    command = [str(HONE), "serve", "--no-open", "--port", "0", "--processes", str(processes)]
     with subprocess.Popen(
         command, env=environ, cwd=home, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     ) as process:
@@ -139,10 +142,10 @@ class Client:
         return len(answer)
 
 
-async def clients(url: str, key: str) -> list[Client]:
+async def clients(url: str, key: str, sessions: int) -> list[Client]:
     place = urlsplit(url)
     found = []
-    for number in range(SESSIONS):
+    for number in range(sessions):
         reader, writer = await asyncio.open_connection(place.hostname, place.port)
         head = (
             f"POST /v1/chat/completions HTTP/1.1\r\nHost: {place.netloc}\r\nAuthorization: Bearer {key}\r\n"
@@ -155,14 +158,14 @@ async def clients(url: str, key: str) -> list[Client]:
 async def measure(options: argparse.Namespace) -> Took:
     talks: list[Talk] = []
     if options.key:
-        talks += await clients(options.url, options.key)
+        talks += await clients(options.url, options.key, options.sessions)
     else:
         loop = BareLoop(options.url, options.padding)
-        talks += [await loop.open(0) for _ in range(SESSIONS)]
+        talks += [await loop.open(0) for _ in range(options.sessions)]
     seconds: list[float] = []
 
     async def converse(talk: Talk) -> None:
-        for _ in range(TURNS):
+        for _ in range(options.turns):
             begun = time.perf_counter()
             await talk.send(spoken(CALLS))
             seconds.append(time.perf_counter() - begun)
@@ -179,6 +182,8 @@ def main() -> None:
     parser.add_argument("--url", required=True)
     parser.add_argument("--key", default="")
     parser.add_argument("--padding", type=int, default=0)
+    parser.add_argument("--sessions", type=int, default=SESSIONS)
+    parser.add_argument("--turns", type=int, default=TURNS)
     took = asyncio.run(measure(parser.parse_args()))
     print(json.dumps(asdict(took)))
 

@@ -171,14 +171,17 @@ HOLDINGS = (
         ),
         backup=Backup.LEFT_OUT,
         stays="keys never leave this machine",
+        elsewhere=("serve_values",),
     ),
     Holding(
         "locks and caches",
-        "locks, caches of tools that can be filled again, and a name of the home for a database elsewhere",
+        "locks, caches of tools that can be filled again, a name of the home for a database elsewhere, and "
+        "what servers on one database tell each other at a moment",
         "caches: 30 days after their last use",
         places=("*.lock", "locks/", "caches/", "checkout"),
         backup=Backup.LEFT_OUT,
         stays="they belong to this machine",
+        elsewhere=("turns", "questions", "listeners", "posts"),
     ),
 )
 

@@ -141,3 +141,15 @@ def test_a_run_that_is_done_is_concluded_from_what_is_stored(context: Desk, tmp_
     assert "unconfirmed" not in context("memory", "show")[0]
     assert "(confirmed by 6)" in context("log")[0]
     assert len(context("log", "--actor", "experiment")[0].splitlines()) == 3, "a heading, and these two"
+
+
+def test_the_gate_says_what_it_does_and_what_it_lacks(context: Desk, tmp_path: Path) -> None:
+    assert "The gate is off" in context("experiment", "gate")[0]
+    asyncio.run(tried(context.home, tmp_path))
+    context("config", "set", "learning.gate", "all")
+    said = context("experiment", "gate", "--run")[0]
+    assert "The gate is on: all. 1 task is recorded" in said
+    assert 'entry "Rows are counted from zero." (change 1): unconfirmed: ' in said
+    assert "At least 3 held-out tasks are needed. Record more: hone experiment new" in said
+    found = context.data("gate")
+    assert (found["gate"], found["tasks"], len(found["lessons"])) == ("all", 1, 2)

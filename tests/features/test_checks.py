@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from hone import Hone
+from hone.cli.main import perform
 from hone.core.clock import ManualClock
 from hone.core.errors import Refused
 from hone.core.events import Event, Notice
@@ -320,3 +321,52 @@ async def test_what_marks_a_skill_cannot_change_its_files(home: Path, tmp_path: 
         assert line == "tide-sums: 1 check passed."
         [listed] = await hone.part(ChecksPart).checker.list()
         assert (listed["name"], listed["checks"]) == (NAME, 1)
+
+
+async def test_every_way_in_meets_the_checks(home: Path, tmp_path: Path, double: Double) -> None:
+    """A folder that the owner put there, an approved proposal from elsewhere, and what a review sees."""
+    double.reason = "checks/sums failed with exit code 1"
+    async with open_home(home, tmp_path) as hone:
+        for path, data in files().items():
+            place = home / "skills" / NAME / path
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(data)
+        assert not await is_used(hone)
+        other = {path: data.replace(NAME.encode(), b"tide-means") for path, data in files().items()}
+        brought = Author(Actor.OWNER, trust_floor=Trust.FOREIGN)
+        waiting = await hone.keeper.edit_skill("tide-means", Install(other, "another agent"), brought)
+        assert waiting.change.standing is ChangeState.PENDING
+        assert len(double.seen) == 1, "nothing of a proposal runs"
+        await hone.keeper.approve(waiting.id)
+        staged, _ = hone.library.stage()
+        assert "tide-means" not in {each.name for each in await staged.listed()}
+        with pytest.raises(Refused, match="switched off"):
+            await hone.library.load(["tide-means"])
+
+
+def test_the_command_line_runs_checks_and_says_what_they_printed(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def hone(*arguments: str, code: int = 0) -> str:
+        capsys.readouterr()
+        assert perform(["--home", str(home), *arguments]) == code
+        ended = capsys.readouterr()
+        return ended.out + ended.err
+
+    source = tmp_path / NAME
+    for path, data in files(**{"scripts/sum.py": "print(7)\n"}).items():
+        (source / path).parent.mkdir(parents=True, exist_ok=True)
+        (source / path).write_bytes(data)
+    assert "is switched off: checks/sums failed with exit code 1" in hone(
+        "skills", "install", str(source), "-y"
+    )
+    assert NAME not in hone("skills", "list")
+    assert "  the sum is 7" in hone("skills", "show", NAME)
+    assert "+the sum is 7" in hone("show", "2")
+    assert "skill tide-sums switched off" in hone("log")
+    assert "✗ tide-sums: checks/sums failed" in hone("skills", "check", NAME, code=1)
+    (source / "scripts" / "sum.py").write_text(SUM)
+    assert "is installed" in hone("skills", "install", str(source), "-y")
+    assert "✓ tide-sums: 1 check passed." in hone("skills", "check", NAME)
+    assert "1 check passed" in hone("skills", "checks")
+    assert NAME in hone("skills", "list")

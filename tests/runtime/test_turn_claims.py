@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from hone import Hone
+from hone.core.claims import claim_of
 from hone.core.errors import Occupied
 from hone.core.messages import Message, assistant
 from hone.core.turn import Stop
 from hone.models.scripted import Scripted, call
-from hone.runtime.turn_claims import claim_of
 from hone.settings import Settings
 from hone.stores.postgres.home import LOCAL
 from tests import databases

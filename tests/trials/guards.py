@@ -786,7 +786,7 @@ MUTATIONS = (
         "one turn at a time",
         "a model is asked though somebody else has the conversation by now",
         "runtime/turn_claims.py",
-        "        if self._held and not await self._held.confirm(self._name):\n",
+        "        if held and not await self._open().confirm(self._name):\n",
         "        if False:\n",
         "tests/runtime/test_turn_claims.py",
     ),

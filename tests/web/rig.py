@@ -12,20 +12,18 @@ import msgspec
 
 from hone import Hone
 from hone.core.clock import Clock, SystemClock
+from hone.core.switchboard import Switchboard
 from hone.models.fake_provider import FakeProvider
 from hone.models.scripted import Script, echo
 from hone.settings import Settings
 from hone.settings.sections import ProviderSettings
 from hone.web.api_keys import ApiKeys
 from hone.web.bus import Bus
-from hone.web.keys import Keys, stored
-from hone.web.logins import Logins
-from hone.web.open_sessions import OpenSessions
+from hone.web.keys import stored
 from hone.web.pending_questions import PendingQuestions
 from hone.web.protocol import BOUNDS, ArrivalBounds
-from hone.web.serving import Address, bind, server
+from hone.web.serving import Address, bind, compose, open_board, open_keys, server
 from hone.web.state import ServerState
-from hone.web.tickets import Tickets
 
 PATIENCE = 60.0
 DEFAULTS = Settings()
@@ -66,7 +64,8 @@ async def running(
     bounds: ArrivalBounds = BOUNDS,
 ) -> AsyncIterator[Running]:
     address, bus, time = Address(port=0, password=password), Bus(), clock or SystemClock()
-    questions, listener = PendingQuestions(bus, time), bind(address)
+    board: list[Switchboard] = []
+    questions, listener = PendingQuestions(bus, time, lambda: board[0]), bind(address)
     port = listener.getsockname()[1]
     url = f"http://127.0.0.1:{port}"
     async with FakeProvider(script, latency=latency) as stage:
@@ -80,9 +79,10 @@ async def running(
             learning="queue",  # as hone serve does: the server itself attends to the queue
         ) as hone:
             key = stored(home)
-            issued = ApiKeys(home, time)
-            keys = Keys(key, time, port, password, issued, Logins(time, home), Tickets(time, home))
-            state = ServerState(hone, keys, bus, questions, OpenSessions(hone, bus, time), time, url)
+            values = hone.stores.open_values
+            issued = ApiKeys(values() if values else home, time)
+            board.append(open_board(hone))
+            state = compose(hone, open_keys(hone, time, port, password), bus, questions, board[0], time, url)
             serving = server(state, address.hosts(port), grace, bounds)
             task = asyncio.create_task(serving.serve([listener]))
             headers = {"authorization": f"Bearer {key}"}
@@ -92,6 +92,7 @@ async def running(
             finally:
                 serving.should_exit = True
                 await task
+                await board[0].close()
 
 
 @dataclass

@@ -16,7 +16,9 @@ from hone.core.errors import Refused, StoreError
 from hone.web.answers import HEADERS
 from hone.web.app import create_app
 from hone.web.auth import LARGEST, OPEN
-from hone.web.keys import GUESSES, PAUSE, STAY, Keys, password, stored
+from hone.web.guesses import MOST as GUESSES
+from hone.web.guesses import PAUSE
+from hone.web.keys import STAY, Keys, password, stored
 from hone.web.serving import Address
 from hone.web.tickets import WAIT
 from tests.cli.driving import environment, hone

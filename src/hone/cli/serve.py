@@ -15,9 +15,10 @@ from hone.cli.options import Options
 from hone.cli.serve_keys import keys
 from hone.cli.serve_logins import link, logins
 from hone.core.permissions import Mode
-from hone.settings import read
+from hone.settings import home_folder, read
 from hone.web.keys import password
-from hone.web.serving import Address
+from hone.web.processes import MOST
+from hone.web.serving import Address, run_processes
 from hone.web.serving import serve as run
 
 EPILOG = """\b
@@ -55,6 +56,13 @@ Other programs talk to it as to OpenAI. Give each a key:
     show_default=True,
     help="Seconds that running turns have to finish when the server stops.",
 )
+@click.option(
+    "--processes",
+    type=click.IntRange(1, MOST),
+    default=1,
+    show_default=True,
+    help="Server processes on this port; more than one need a PostgreSQL database.",
+)
 @click.pass_context
 def serve(
     ctx: click.Context,
@@ -64,6 +72,7 @@ def serve(
     names: tuple[str, ...],
     no_open: bool,
     grace: float,
+    processes: int,
 ) -> int:
     """Serve the page, and an endpoint that OpenAI clients can talk to, until Ctrl-C.
 
@@ -87,10 +96,18 @@ def serve(
         if not no_open and _has_screen():
             threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
 
-    late = asyncio.run(run(options.home, Address(host, port, names, word), ready, grace=grace))
+    address, code = Address(host, port, names, word), 0
+    if processes > 1:
+        code, late = run_processes(
+            options.home or home_folder(), address, ready, grace=grace, count=processes
+        )
+        if code:
+            return code
+    else:
+        late = asyncio.run(run(options.home, address, ready, grace=grace))
     turns = "1 turn was" if late == 1 else f"{late} turns were"
     click.echo(f"Ended. {turns} interrupted." if late else "Ended.", err=True)
-    return 0
+    return code
 
 
 for command in (keys, link, logins):

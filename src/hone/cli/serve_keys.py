@@ -6,7 +6,8 @@ from hone.cli.help_formatter import CommandGroup
 from hone.cli.options import Options
 from hone.cli.output import echo_json, lay_out, moment, screen_width
 from hone.core.clock import SystemClock
-from hone.settings import home_folder
+from hone.settings import home_folder, read
+from hone.web.access import open_place
 from hone.web.api_keys import ApiKeys, KeyKind
 
 KIND = click.Choice([each.value for each in KeyKind])
@@ -81,4 +82,5 @@ def remove(options: Options, name: str) -> None:
 
 
 def _issued(options: Options) -> ApiKeys:
-    return ApiKeys(options.home or home_folder(), SystemClock())
+    home = options.home or home_folder()
+    return ApiKeys(open_place(home, read(home).database), SystemClock())

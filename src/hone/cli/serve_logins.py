@@ -6,7 +6,8 @@ from hone.cli.help_formatter import CommandGroup
 from hone.cli.options import Options
 from hone.cli.output import echo_json, lay_out, moment, screen_width
 from hone.core.clock import SystemClock
-from hone.settings import home_folder
+from hone.settings import home_folder, read
+from hone.web.access import open_place
 from hone.web.address_file import find_server
 from hone.web.logins import Logins
 from hone.web.tickets import Tickets
@@ -25,7 +26,9 @@ def link(options: Options, url: str | None) -> None:
     home = options.home or home_folder()
     running = find_server(home)
     address = (url or (running.url if running else DEFAULT)).rstrip("/")
-    click.echo(f"{address}/login?ticket={Tickets(SystemClock(), home).add()}")
+    click.echo(
+        f"{address}/login?ticket={Tickets(SystemClock(), open_place(home, read(home).database)).add()}"
+    )
     click.echo("It works once, within an hour.", err=True)
     if running is None:
         click.echo("No server is running. Start it first: hone serve", err=True)
@@ -90,4 +93,5 @@ def remove(options: Options, ids: tuple[str, ...], all_: bool) -> None:
 
 
 def _logins(options: Options) -> Logins:
-    return Logins(SystemClock(), options.home or home_folder())
+    home = options.home or home_folder()
+    return Logins(SystemClock(), open_place(home, read(home).database))

@@ -5,6 +5,11 @@ from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
 
+def claim_of(session: str) -> str:
+    """Return the name of the claim on a conversation."""
+    return f"conversation-{session}"
+
+
 class Claims(Protocol):
     """Held by one process among all that share the stores. A claim ends with the process that holds it, and
     none times out. It keeps work from being done twice at once; what counts is decided when the work is

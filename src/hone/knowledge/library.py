@@ -367,7 +367,7 @@ class Library:
     def stage(self) -> tuple["Library", StagedLedger]:
         """Return a library for a run whose changes nobody else shall see yet."""
         keeper, ledger = self.keeper.stage()
-        return Library(keeper, self._catalog, self._clock, self._meanings), ledger
+        return Library(keeper, self._catalog, self._clock, self._meanings, self._settle), ledger
 
     @property
     def today(self) -> date:

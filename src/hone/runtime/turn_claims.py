@@ -5,8 +5,9 @@ A turn costs money and ends with an append. Two at once would both pay, and one 
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, asynccontextmanager
+from contextvars import ContextVar
 
-from hone.core.claims import Claims
+from hone.core.claims import Claims, claim_of
 from hone.core.errors import Occupied
 from hone.core.ids import SessionId
 from hone.core.model import Model, Piece
@@ -17,38 +18,37 @@ BUSY = "Another process answers in this conversation. Wait until its turn has en
 LOST = "The connection to the database was lost, and another process answers in this conversation by now."
 
 
-def claim_of(session: str) -> str:
-    """Return the name of the claim on a conversation."""
-    return f"conversation-{session}"
+Held = tuple[Callable[[], Claims], str]
+_inside: ContextVar[frozenset[Held]] = ContextVar("inside", default=frozenset())
+"""The claims that the current task holds, or the one that started it."""
 
 
 class ConversationClaim:
-    """The claim of one open session. It is taken by a turn, and by whatever replaces its line of messages."""
+    """The claim on one conversation. It is taken by a turn, and by whatever replaces its line of messages."""
 
     def __init__(self, open_claims: Callable[[], Claims], session: SessionId) -> None:
         self._open = open_claims
         self._name = claim_of(session)
-        self._held: Claims | None = None
 
     @asynccontextmanager
     async def hold(self) -> AsyncGenerator[None, None]:
-        """Inside another `hold` of the same session, nothing. Raises Occupied."""
-        if self._held:
+        """Inside another `hold` of the same conversation, nothing. Raises Occupied."""
+        if (self._open, self._name) in _inside.get():
             yield
             return
-        claims = self._open()
-        async with claims.hold(self._name) as taken:
+        async with self._open().hold(self._name) as taken:
             if not taken:
                 raise Occupied(BUSY)
-            self._held = claims
+            before = _inside.set(_inside.get() | {(self._open, self._name)})
             try:
                 yield
             finally:
-                self._held = None
+                _inside.reset(before)
 
     async def confirm(self) -> None:
         """Raises Occupied if the claim was lost and somebody else has it."""
-        if self._held and not await self._held.confirm(self._name):
+        held = (self._open, self._name) in _inside.get()
+        if held and not await self._open().confirm(self._name):
             raise Occupied(LOST)
 
     def guard(self, model: Model) -> Model:

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from hone.core.histories import Histories
     from hone.core.machine_rows import OpenMachineRows
     from hone.core.overview import Overview
+    from hone.core.shared_values import SharedValues
+    from hone.core.switchboard import Switchboard
 
 FILE = "hone.db"
 MOVED = "moved.json"
@@ -70,10 +72,11 @@ class Stores(Struct, frozen=True):
     close: Callable[[], Awaitable[None]]
     closed: str = ""
     readonly: bool = False
-    shared: bool = False
-    """Whether processes on other machines may use them, too."""
     machine_rows: "OpenMachineRows | None" = None
     """Rows about files of this machine, if the database is elsewhere. A home has them in files."""
+    open_switchboard: "Callable[[str], Switchboard] | None" = None
+    """What the servers on these stores share, for one of them; None if there is only one."""
+    open_values: "Callable[[], SharedValues] | None" = None
     open_delivery: "Callable[[], Delivery] | None" = None
     open_owner: "Callable[[str, Path], Stores] | None" = None
     """Opens the stores of another owner in the same database, with a folder for files. They share its
@@ -85,6 +88,11 @@ class Stores(Struct, frozen=True):
             return self.open_delivery()
         delivery: Delivery = import_object(DELIVERY)(self.jobs, clock)
         return delivery
+
+    @property
+    def shared(self) -> bool:
+        """Whether processes on other machines may use them, too."""
+        return self.open_switchboard is not None
 
     @property
     def claims(self) -> "Claims":

@@ -8,7 +8,7 @@ import hashlib
 import hmac
 import os
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -20,6 +20,7 @@ from msgspec import Struct
 from hone.core.clock import Clock
 from hone.core.errors import Missing, Refused, StoreError
 from hone.core.regex import regex
+from hone.core.shared_values import SharedValues
 from hone.core.visible import visible
 from hone.files.atomic import locked, open_file, write
 
@@ -29,6 +30,8 @@ MARK = "hone-"
 OFTEN = timedelta(minutes=1)
 """The last use of a key is written down at most this often."""
 LARGEST = 1_000_000
+EMPTY = b"{}"
+"""A document that was never written."""
 NAME = regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
@@ -46,34 +49,35 @@ class ApiKey(Struct, frozen=True):
     created: datetime
 
 
-class _KeyFile(Struct, frozen=True):
+class KeyFile(Struct, frozen=True):
     keys: tuple[ApiKey, ...] = ()
 
 
 class ApiKeys:
-    """The keys of a home, as its file has them now."""
+    """The keys of a home, as its file has them now, or those of a database, for all its servers."""
 
-    def __init__(self, home: Path, clock: Clock) -> None:
-        self._home = home
+    def __init__(self, place: Path | SharedValues, clock: Clock) -> None:
+        self._home = place if isinstance(place, Path) else None
+        self._values = None if isinstance(place, Path) else place
         self._clock = clock
         self._read: tuple[object, tuple[ApiKey, ...]] = (None, ())
         self._noted: dict[str, datetime] = {}
 
     def list(self) -> tuple[ApiKey, ...]:
-        """All keys in the order they were made. Raises StoreError if the file cannot be read."""
+        """All keys in the order they were made. Raises StoreError if they cannot be read."""
+        if self._values:
+            return _decode(self._values.read(FILE) or EMPTY, "The database")
+        assert self._home is not None
         path = self._home / FILE
         try:
             with open_file(path) as file:
                 version = _version(os.fstat(file.fileno()))
                 if version != self._read[0]:
-                    decoded = msgspec.json.decode(file.read(LARGEST), type=_KeyFile)
-                    self._read = version, decoded.keys
+                    self._read = version, _decode(file.read(LARGEST), str(path))
         except FileNotFoundError:
             return ()
-        except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
-            raise StoreError(
-                f"{visible(str(path))} cannot be read, so no API key is valid. Remove it and make new keys."
-            ) from error
+        except OSError as error:
+            raise _unreadable(str(path)) from error
         return self._read[1]
 
     def find(self, word: str) -> ApiKey | None:
@@ -92,6 +96,8 @@ class ApiKeys:
         try:
             return self.list()
         except StoreError:
+            if self._values:
+                raise  # a database that does not answer now is no reason to call a key wrong
             return ()
 
     def add(self, name: str, kind: KeyKind) -> str:
@@ -101,24 +107,39 @@ class ApiKeys:
                 f"{visible(name)!r} cannot be the name of a key. Use up to 64 letters, digits and . _ -"
             )
         word = f"{MARK}{secrets.token_urlsafe(32)}"
-        with locked(self._home, LOCK):
-            keys = self.list()
+        made = ApiKey(name, kind, digest(word), self._clock.now())
+
+        def put(keys: tuple[ApiKey, ...]) -> tuple[ApiKey, ...]:
             if any(key.name == name for key in keys):
                 raise Refused(
                     f"There is a key named {name} already. Remove it first: hone serve keys remove {name}"
                 )
-            self._write((*keys, ApiKey(name, kind, digest(word), self._clock.now())))
+            return (*keys, made)
+
+        self._change(put)
         return word
+
+    def adopt(self, keys: tuple[ApiKey, ...]) -> None:
+        """Add keys that were made elsewhere. One whose name is taken is left out."""
+
+        def put(known: tuple[ApiKey, ...]) -> tuple[ApiKey, ...]:
+            names = {key.name for key in known}
+            return (*known, *(key for key in keys if key.name not in names))
+
+        self._change(put)
 
     def remove(self, name: str) -> ApiKey:
         """Raises Missing if there is no such key."""
-        with locked(self._home, LOCK):
-            keys = self.list()
-            gone = next((key for key in keys if key.name == name), None)
-            if gone is None:
+        gone: list[ApiKey] = []
+
+        def put(keys: tuple[ApiKey, ...]) -> tuple[ApiKey, ...]:
+            gone[:] = [key for key in keys if key.name == name]
+            if not gone:
                 raise Missing(f"There is no key named {visible(name)}. List them: hone serve keys list")
-            self._write(tuple(key for key in keys if key.name != name))
-        return gone
+            return tuple(key for key in keys if key.name != name)
+
+        self._change(put)
+        return gone[0]
 
     def note_use(self, key: ApiKey) -> None:
         """Write down when a key was used, at most once a minute, and go on if the disk refuses."""
@@ -128,24 +149,67 @@ class ApiKeys:
             return
         self._noted[key.digest] = now
         known = {each.digest for each in self._valid()}
-        uses = {tag: at for tag, at in {**self.uses(), key.digest: now}.items() if tag in known}
-        with suppress(OSError):
-            write(self._home / USES, msgspec.json.encode(uses), durable=False)
+
+        def put(uses: Mapping[str, datetime]) -> bytes:
+            return msgspec.json.encode(
+                {tag: at for tag, at in {**uses, key.digest: now}.items() if tag in known}
+            )
+
+        with suppress(OSError, StoreError):
+            if self._values:
+                self._values.change(USES, lambda data: put(_decode_uses(data)))
+            elif self._home:
+                write(self._home / USES, put(self.uses()), durable=False)
 
     def uses(self) -> Mapping[str, datetime]:
         """When each key was last used, by its digest, to the minute."""
+        if self._values:
+            return _decode_uses(self._values.read(USES))
+        assert self._home is not None
         try:
             with open_file(self._home / USES) as file:
-                return msgspec.json.decode(file.read(LARGEST), type=dict[str, datetime])
-        except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+                return _decode_uses(file.read(LARGEST))
+        except OSError:
             return {}
 
+    def _change(self, change: Callable[[tuple[ApiKey, ...]], tuple[ApiKey, ...]]) -> None:
+        if self._values:
+            self._values.change(
+                FILE,
+                lambda data: msgspec.json.encode(KeyFile(change(_decode(data or EMPTY, "The database")))),
+            )
+            return
+        assert self._home is not None
+        with locked(self._home, LOCK):
+            self._write(change(self.list()))
+
     def _write(self, keys: tuple[ApiKey, ...]) -> None:
+        assert self._home is not None
         path = self._home / FILE
         try:
-            write(path, msgspec.json.format(msgspec.json.encode(_KeyFile(keys))))
+            write(path, msgspec.json.format(msgspec.json.encode(KeyFile(keys))))
         except OSError as error:
             raise StoreError(f"{visible(str(path))} cannot be written: {error.strerror}.") from error
+
+
+def _decode(data: bytes, where: str) -> tuple[ApiKey, ...]:
+    try:
+        return msgspec.json.decode(data, type=KeyFile).keys
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise _unreadable(where) from error
+
+
+def _decode_uses(data: bytes) -> Mapping[str, datetime]:
+    try:
+        return msgspec.json.decode(data or b"{}", type=dict[str, datetime])
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return {}
+
+
+def _unreadable(where: str) -> StoreError:
+    return StoreError(
+        f"{visible(where)} cannot be read, so no API key is valid. Remove it and make new keys."
+    )
 
 
 def digest(word: str) -> str:

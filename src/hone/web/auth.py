@@ -2,19 +2,22 @@
 
 import base64
 import binascii
-from collections.abc import Collection
+import time
+from collections.abc import Awaitable, Callable, Collection
+from contextlib import suppress
 from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qs
 
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from hone.core.errors import StoreError
 from hone.web import login_page
 from hone.web.answers import add_security_headers, failure
 from hone.web.callers import NOBODY, OWNER, ApiCaller
 from hone.web.keys import STAY, Keys
 from hone.web.operation import CALLER
-from hone.web.revocation import UNKNOWN, RevocableCall
+from hone.web.revocation import LOOK, UNKNOWN, RevocableCall
 
 OPEN = "/health"
 LOGIN = "/login"
@@ -49,18 +52,41 @@ class AuthMiddleware:
         if scope["type"] != "http":
             raise RuntimeError(f"nobody talks {scope['type']} here")
         out = add_security_headers(send)
-        refusal = self._refusal(scope)
-        if refusal is None and scope["path"] == LOGIN:
-            refusal = await self._sign_in(scope, receive)
+        refusal = await self._judge(scope, receive)
         if refusal is not None:
             await refusal(scope, receive, out)
             return
         who = scope.get(CALLER, NOBODY)
         if who.tag or (who.login and scope["method"] in SAFE):  # signing out is answered
-            call = RevocableCall(lambda: self._keys.accepts(who), _bounded(receive), out)
+            call = RevocableCall(self._validity(who), _bounded(receive), out)
             await call.run(self._app, scope)
         else:
             await self._app(scope, _bounded(receive), out)
+
+    async def _judge(self, scope: Scope, receive: Receive) -> Response | None:
+        """What to answer instead of what was asked. Nobody comes in while the database does not answer."""
+        try:
+            refusal = await self._keys.ask(lambda: self._refusal(scope))
+            if refusal is None and scope["path"] == LOGIN:
+                refusal = await self._sign_in(scope, receive)
+        except StoreError as error:
+            return failure(503, "store_error", str(error))
+        return refusal
+
+    def _validity(self, who: ApiCaller) -> Callable[[], Awaitable[bool]]:
+        """Whether somebody may still be here. A database is asked once a second, a file each time."""
+        known, until = True, 0.0
+
+        async def is_valid() -> bool:
+            nonlocal known, until
+            if self._keys.is_remote and time.monotonic() < until:
+                return known
+            until = time.monotonic() + LOOK
+            with suppress(StoreError):  # who came in stays, until it is known better
+                known = await self._keys.ask(lambda: self._keys.accepts(who))
+            return known
+
+        return is_valid
 
     def _refusal(self, scope: Scope) -> Response | None:
         """What to answer instead of what was asked; None: it may be asked."""
@@ -138,10 +164,9 @@ class AuthMiddleware:
             data += message.get("body", b"")
             more = message.get("more_body", False) and message["type"] == "http.request"
         words = parse_qs(data.decode("utf-8", "replace")).get("password", [""])
-        if self._keys.takes_password(words[0]):
-            return self._welcome(OWNER, head)
-        await self._keys.hesitate()
-        if self._keys.is_waiting:
+        if await self._keys.ask(lambda: self._keys.takes_password(words[0])):
+            return await self._keys.ask(lambda: self._welcome(OWNER, head))
+        if await self._keys.hesitate():
             return HTMLResponse(login_page.write(login_page.LOCKED, has_password=False), 429)
         return self._closed(head, login_page.WRONG, as_page=True)
 

@@ -3,7 +3,7 @@
 import asyncio
 import os
 from collections import defaultdict, deque
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +18,16 @@ RESET = "reset"
 BEAT = "beat"
 EVERYWHERE = ""
 """The channel of what concerns no single conversation."""
+
+
+CLEAR = "clear"
+"""What was said in a channel is said; only other servers are told."""
+
+PassOn = Callable[[str, str, Mapping[str, Any]], None]
+
+
+def _nobody(channel: str, kind: str, data: Mapping[str, Any]) -> None:
+    """There is no other server."""
 
 
 class Signal(Struct, frozen=True):
@@ -44,8 +54,17 @@ class Bus:
         self._number = 0
         self._channels: defaultdict[str, Channel] = defaultdict(Channel)
         self._closed = False
+        self._pass_on: PassOn = _nobody
+        self._interest: Callable[[], object] = lambda: None
 
-    def publish(self, channel: str, kind: str, data: Mapping[str, Any]) -> None:
+    def follow(self, pass_on: PassOn, interest: Callable[[], object]) -> None:
+        """Let somebody hear all that is said here, and that the listeners of a channel have changed."""
+        self._pass_on, self._interest = pass_on, interest
+
+    def publish(self, channel: str, kind: str, data: Mapping[str, Any], *, here: bool = False) -> None:
+        """`here`: for the clients of this server only; it comes from another one."""
+        if not here:
+            self._pass_on(channel, kind, data)
         self._number += 1
         signal = Signal(self._number, kind, data)
         found = self._channels[channel]
@@ -55,8 +74,10 @@ class Bus:
         for listener in found.listeners:
             self._hand(listener, signal)
 
-    def clear(self, channel: str) -> None:
+    def clear(self, channel: str, *, here: bool = False) -> None:
         """What was said there is said; whoever comes now hears what follows."""
+        if not here:
+            self._pass_on(channel, CLEAR, {})
         found = self._channels.get(channel)
         if found:
             found.kept.clear()
@@ -80,6 +101,16 @@ class Bus:
                 listener.put_nowait(Signal(self._number, BEAT, {}))
 
     @property
+    def listened(self) -> frozenset[str]:
+        """The channels that somebody listens to."""
+        return frozenset(name for name, channel in self._channels.items() if channel.listeners)
+
+    def kept(self, channel: str) -> Sequence[Signal]:
+        """Return what a new listener of a channel would hear first."""
+        found = self._channels.get(channel)
+        return tuple(found.kept) if found else ()
+
+    @property
     def now(self) -> str:
         """The mark of whoever has heard everything."""
         return self.mark(self._number)
@@ -97,11 +128,13 @@ class Bus:
         for missed in self._missed(found, since):
             queue.put_nowait(missed)
         found.listeners.add(queue)
+        self._interest()
         try:
             while (signal := await queue.get()) is not None:
                 yield signal
         finally:
             found.listeners.discard(queue)
+            self._interest()
             if not (found.listeners or found.kept) and self._channels.get(channel) is found:
                 del self._channels[channel]
 

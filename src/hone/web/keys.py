@@ -1,27 +1,35 @@
 """The credentials of the server: the home's key, a cookie made from it, a one-time ticket, a password."""
 
+import asyncio
 import hashlib
 import hmac
 import os
 import secrets
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
 from hone.core.clock import Clock
 from hone.core.errors import Refused, StoreError
 from hone.files.atomic import make_folder, sweep, write
+from hone.web.access import SharedAccess
 from hone.web.api_keys import ApiKeys
 from hone.web.callers import OWNER, ApiCaller, caller
+from hone.web.guesses import MOST, Guesses
 from hone.web.logins import Logins, login_id
 from hone.web.tickets import Tickets
 
+T = TypeVar("T")
+
 FILE = "serve.key"
+THREADS = 4
+"""Questions to the database at a time."""
 STAY = 12 * 3600
 """Seconds a cookie is good for."""
-GUESSES, PAUSE = 5, 60.0
-"""Wrong passwords, after which nobody is asked for so many seconds."""
 HESITATION = 0.2
 """Seconds that the answer to a wrong password takes longer for each one before."""
 SHORTEST = 12
@@ -67,7 +75,8 @@ def password(path: Path) -> str:
 
 class Keys:
     """`port` names the cookie, so that two servers on one host do not take each other's. `issued` are the API
-    keys beside the home's own; `logins` are the browsers that are signed in, `tickets` let others in."""
+    keys beside the home's own; `logins` are the browsers that are signed in, `tickets` let others in. With
+    `shared`, what the servers on one database have in common, questions wait for the database: `ask` them."""
 
     def __init__(
         self,
@@ -78,16 +87,30 @@ class Keys:
         issued: ApiKeys | None = None,
         logins: Logins | None = None,
         tickets: Tickets | None = None,
+        shared: SharedAccess | None = None,
     ) -> None:
-        self.cookie_name = f"hone-{port}"
+        self.cookie_name = shared.cookie_name if shared else f"hone-{port}"
         self.has_password = bool(password)
         self._key = key.encode()
+        self._sealing = shared.seal.encode() if shared else self._key
+        self._shared = shared
+        self._threads = ThreadPoolExecutor(THREADS, "hone-access") if shared else None
         self._clock = clock
         self._password = password.encode()
         self._issued = issued
         self.logins = logins or Logins(clock)
         self._tickets = tickets or Tickets(clock)
-        self._wrong: list[float] = []
+        self._guesses = Guesses(clock, shared.values if shared else None)
+
+    @property
+    def is_remote(self) -> bool:
+        return self._threads is not None
+
+    async def ask(self, question: Callable[[], T]) -> T:
+        """Ask something that is not known without the database, if there is one."""
+        if self._threads is None:
+            return question()
+        return await asyncio.get_running_loop().run_in_executor(self._threads, question)
 
     def ticket(self, who: ApiCaller = OWNER) -> str:
         """Good for one visit."""
@@ -100,28 +123,25 @@ class Keys:
 
     def takes_password(self, word: str) -> bool:
         """After some wrong ones, none is right for a while: nobody can guess for long."""
-        now = self._clock.monotonic()
-        self._wrong = [at for at in self._wrong if at > now - PAUSE]
-        if not self._password or len(self._wrong) >= GUESSES:
+        if not self._password or not self._guesses.begin():
             return False
         if hmac.compare_digest(word.encode(), self._password):
+            self._guesses.forgive()
             return True
-        self._wrong.append(now)
         return False
 
-    async def hesitate(self) -> None:
-        """Wait after a wrong password, longer after each one."""
-        await self._clock.sleep(min(len(self._wrong), GUESSES) * HESITATION)
-
-    @property
-    def is_waiting(self) -> bool:
-        """Whether so many passwords were wrong that none is looked at for a while."""
-        now = self._clock.monotonic()
-        return sum(at > now - PAUSE for at in self._wrong) >= GUESSES
+    async def hesitate(self) -> bool:
+        """Wait after a wrong password, longer after each one. Tell whether so many were wrong that none is
+        looked at for a while."""
+        wrong = await self.ask(lambda: self._guesses.count)
+        await self._clock.sleep(min(wrong, MOST) * HESITATION)
+        return wrong >= MOST
 
     def takes_key(self, word: str) -> ApiCaller | None:
         """The owner for the home's own key; for another, whoever it was issued to."""
         if hmac.compare_digest(word.encode(), self._key):
+            return OWNER
+        if self._shared and self._shared.is_owners(word):
             return OWNER
         found = self._issued.find(word) if self._issued else None
         if found is None or self._issued is None:
@@ -160,4 +180,4 @@ class Keys:
         return who if self.accepts(who) else None
 
     def _seal(self, text: str) -> str:
-        return hmac.new(self._key + self._password, f"cookie {text}".encode(), hashlib.sha256).hexdigest()
+        return hmac.new(self._sealing + self._password, f"cookie {text}".encode(), hashlib.sha256).hexdigest()

@@ -3,14 +3,13 @@
 import hashlib
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from pathlib import Path
 
 from msgspec import Struct
 
 from hone.core.clock import Clock
 from hone.core.errors import Missing
 from hone.core.value import replace
-from hone.web.shared_file import SharedFile
+from hone.web.shared_file import Place, share
 
 FILE = "serve-logins.json"
 MOST = 200
@@ -38,12 +37,12 @@ class _LoginFile(Struct, frozen=True):
 
 
 class Logins:
-    """Of one home, whichever of its servers let them in. `home` is None where nothing is kept after the
-    process."""
+    """Of one home or database, whichever of its servers let them in. `place` is None where nothing is kept
+    after the process."""
 
-    def __init__(self, clock: Clock, home: Path | None = None) -> None:
+    def __init__(self, clock: Clock, place: Place = None) -> None:
         self._clock = clock
-        self._file = SharedFile(home, FILE, _LoginFile())
+        self._file = share(place, FILE, _LoginFile())
 
     def add(self, word: str, stay: timedelta, agent: str = "", tag: str = "") -> Login:
         now = self._clock.now()
@@ -73,6 +72,10 @@ class Logins:
             lambda known: _LoginFile(tuple(each for each in self._current(known) if each.id != id))
         )
         return gone
+
+    def clear(self) -> None:
+        """Sign every browser out."""
+        self._file.change(lambda _: _LoginFile())
 
     def _current(self, known: _LoginFile) -> tuple[Login, ...]:
         now = self._clock.now()

@@ -1,8 +1,8 @@
 """The sessions that are open in this server. Each runs one turn at a time, for all clients together."""
 
 import asyncio
-from collections.abc import Coroutine, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -13,24 +13,32 @@ from msgspec import Struct
 
 from hone.app import Hone
 from hone.core.clock import Clock
-from hone.core.errors import Conflict, HoneError, Missing, Refused
+from hone.core.errors import Conflict, HoneError, Missing, Occupied, Refused
 from hone.core.events import Emit, Event, Heard
 from hone.core.ids import SessionId
 from hone.core.messages import Message
+from hone.core.switchboard import Inbox
 from hone.core.trust import Trust
 from hone.core.turn import Origin, Turn
 from hone.core.visible import text_to_path
 from hone.runtime.returning import AnswerForm, ask_for
 from hone.runtime.session import Session
 from hone.runtime.task_runner import Form, ignore
+from hone.runtime.turn_claims import ConversationClaim
 from hone.web.bus import EVERYWHERE
 from hone.web.events import shown
 from hone.web.pending_questions import watched
+from hone.web.relay import Relay
 
 MOST = 256
 """Conversations that stay open while nobody speaks in them."""
 AGAIN = 0.1
 """Seconds before an interrupt is repeated."""
+ENDING = "The server is about to end. Ask again when it is back."
+
+
+class Overtaken(Conflict):
+    """Others said something in a conversation before words that belong to an earlier place of it."""
 
 
 class Audience(Protocol):
@@ -50,6 +58,8 @@ class OpenSession:
     session: Session
     turns: list[asyncio.Task[Turn]] = field(default_factory=list)
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    speaking: bool = False
+    """Whether the first turn has begun: nobody else has the conversation."""
 
     @property
     def is_busy(self) -> bool:
@@ -68,7 +78,7 @@ class OpenSession:
 
     def give_up(self, task: asyncio.Task[Turn]) -> None:
         """Nobody waits for this turn any more: end it in order, as interrupted."""
-        if self.lock.locked() and self.turns[0] is task:
+        if self.speaking and self.turns[0] is task:
             self.session.cancel()
         else:
             task.cancel()  # has not begun, or is over
@@ -76,21 +86,29 @@ class OpenSession:
 
 class Words(Struct, frozen=True):
     """What is said in a conversation. `watched`: somebody is there to answer a question of the agent's.
-    `form` is what the answer must look like."""
+    `form` is what the answer must look like. `patient`: wait for turns of other servers in this conversation.
+    `exact`: say it after the messages that are known here, and not after what others said meanwhile."""
 
     message: str | Message
     voice: Trust | None = None
     aside: str = ""
     watched: bool = False
     form: AnswerForm | None = None
+    patient: bool = False
+    exact: bool = False
 
 
 class OpenSessions:
-    def __init__(self, hone: Hone, bus: Audience, clock: Clock, most: int = MOST) -> None:
+    """`relay` connects them with those of other servers."""
+
+    def __init__(
+        self, hone: Hone, bus: Audience, clock: Clock, most: int = MOST, relay: Relay | None = None
+    ) -> None:
         self._hone = hone
         self._bus = bus
         self._clock = clock
         self._most = most
+        self._relay = relay
         self._open: dict[str, OpenSession] = {}
         self._entrances: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._closing = False
@@ -129,14 +147,31 @@ class OpenSessions:
             if opened.is_busy:
                 raise Conflict("This conversation is busy. Change the model when its turn has ended.")
             stale = opened.session
-            if len(stale.transcript):
-                opened.session = await self._hone.resume(id, model)
-            else:  # there is nothing stored to resume
-                folder = text_to_path(stale.header.folder)
-                opened.session = await self._hone.session(model, id=id, folder=folder)
+            async with self._claimed(id):
+                if len(stale.transcript):
+                    opened.session = await self._hone.resume(id, model)
+                else:  # there is nothing stored to resume
+                    folder = text_to_path(stale.header.folder)
+                    opened.session = await self._hone.session(model, id=id, folder=folder)
             opened.session.set_mode(stale.mode)
             await self._hone.release(stale)
         return opened
+
+    async def patiently(self, id: str, enter: Callable[[], Awaitable[OpenSession]]) -> OpenSession:
+        """Enter a conversation that another server may be answering in, once that has ended."""
+        while True:
+            try:
+                return await enter()
+            except Occupied:
+                await self._wait(id)
+
+    async def renew(self, opened: OpenSession) -> None:
+        """Read a conversation again that another process continued."""
+        stale = opened.session
+        opened.session = await self._hone.resume(stale.id)
+        if not self._hone.stores.shared:  # elsewhere the messages, or the switchboard, know the mode
+            opened.session.set_mode(stale.mode)
+        await self._hone.release(stale)
 
     def _touch(self, id: str) -> OpenSession:
         """The one that was used last stands last."""
@@ -190,6 +225,22 @@ class OpenSessions:
         open_session.session.cancel()
         return open_session.is_busy
 
+    async def interrupt_anywhere(self, id: str) -> bool:
+        """Interrupt the turn of a conversation, at whichever server it runs."""
+        opened = self._open.get(id)
+        if opened and (opened.speaking or self._relay is None):
+            return self.interrupt(opened)
+        return bool(self._relay and await self._relay.board.interrupt(id))
+
+    def act(self, inbox: Inbox) -> None:
+        """Do what other servers ask of the turns here."""
+        for id in inbox.interrupted:
+            if (opened := self._open.get(id)) and opened.speaking:
+                opened.session.cancel()
+        for id, mode in inbox.modes.items():
+            if opened := self._open.get(id):
+                opened.session.set_mode(mode)
+
     async def close(self, id: str) -> None:
         """End a conversation's turns in order and let it go; it can be entered again."""
         opened = self._open.get(id)
@@ -219,29 +270,69 @@ class OpenSessions:
         return [task for each in self._open.values() for task in each.turns]
 
     async def _turn(self, open_session: OpenSession, words: Words, emit: Emit) -> Turn:
+        id, mode, begun = open_session.session.id, "", False
         async with open_session.lock:
-            if self._closing:
-                raise Conflict("The server is about to end. Ask again when it is back.")
-            id = open_session.session.id
-            watched.set(id if words.watched else "")
-
-            def tell(event: Event) -> None:
-                self._bus.publish(id, *shown(event))
-                emit(event)
-
-            self._bus.clear(id)
-            self._bus.publish(EVERYWHERE, "session", {"session": id, "state": "began"})
             try:
-                return await self._send(open_session, words, tell)
-            except HoneError as error:
-                self._bus.publish(id, "ended", {"stop": "failed", "error": str(error), "text": ""})
-                raise
+                async with self._taken(id, words):
+                    begun = True
+                    if self._relay and (mode := await self._relay.begin(id)):
+                        open_session.session.set_mode(mode)
+                    open_session.speaking = True
+                    return await self._speak(open_session, words, emit)
             finally:
-                self._bus.publish(EVERYWHERE, "session", {"session": id, "state": "ended"})
+                open_session.speaking = False
+                if begun and self._relay:
+                    await self._relay.end(id, mode)
+
+    @asynccontextmanager
+    async def _taken(self, id: str, words: Words) -> AsyncGenerator[None, None]:
+        """Have a conversation for oneself among all servers. Raises Occupied unless the words are patient."""
+        async with AsyncExitStack() as stack:
+            while True:
+                if self._closing:
+                    raise Conflict(ENDING)
+                try:
+                    await stack.enter_async_context(self._claimed(id))
+                    break
+                except Occupied as error:
+                    if words.exact:
+                        raise Overtaken(str(error)) from error
+                    if not words.patient:
+                        raise
+                await self._wait(id)
+            yield
+
+    def _claimed(self, id: str) -> AbstractAsyncContextManager[None]:
+        stores = self._hone.stores
+        return ConversationClaim(stores.open_claims, SessionId(id)).hold() if stores.shared else nullcontext()
+
+    async def _wait(self, id: str) -> None:
+        if self._relay:
+            await self._relay.until_free(id)
+        else:
+            await self._clock.sleep(AGAIN)
+
+    async def _speak(self, open_session: OpenSession, words: Words, emit: Emit) -> Turn:
+        id = open_session.session.id
+        watched.set(id if words.watched else "")
+
+        def tell(event: Event) -> None:
+            self._bus.publish(id, *shown(event))
+            emit(event)
+
+        self._bus.clear(id)
+        self._bus.publish(EVERYWHERE, "session", {"session": id, "state": "began"})
+        try:
+            return await self._send(open_session, words, tell)
+        except HoneError as error:
+            self._bus.publish(id, "ended", {"stop": "failed", "error": str(error), "text": ""})
+            raise
+        finally:
+            self._bus.publish(EVERYWHERE, "session", {"session": id, "state": "ended"})
 
     async def _send(self, open_session: OpenSession, words: Words, tell: Emit) -> Turn:
         message, voice, aside = words.message, words.voice, words.aside
-        send = partial(self._send_once, open_session)
+        send = partial(self._send_once, open_session, exact=words.exact)
         if words.form is None:
             return await send(message, tell, voice=voice, aside=aside)
         session, form = open_session.session, words.form
@@ -256,13 +347,13 @@ class OpenSessions:
         voice: Trust | None = None,
         aside: str = "",
         form: Form | None = None,
+        exact: bool = False,
     ) -> Turn:
         """Where another process went on with the conversation meanwhile, so do we, after what it said."""
         try:
             return await open_session.session.send(message, tell, voice=voice, aside=aside, form=form)
-        except Conflict:
-            stale = open_session.session
-            open_session.session = await self._hone.resume(stale.id)
-            open_session.session.set_mode(stale.mode)
-            await self._hone.release(stale)
+        except Conflict as error:
+            if exact:
+                raise Overtaken(str(error)) from error
+            await self.renew(open_session)
             return await open_session.session.send(message, tell, voice=voice, aside=aside)  # it has begun

@@ -1,7 +1,7 @@
 """End a request whose API key is removed while it is under way."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -17,7 +17,7 @@ class RevocableCall:
     """One request. To the app a removed key looks like a client that has gone away, so that its turn ends in
     order; the client gets an answer that is cut short, or none."""
 
-    def __init__(self, is_valid: Callable[[], bool], receive: Receive, send: Send) -> None:
+    def __init__(self, is_valid: Callable[[], Awaitable[bool]], receive: Receive, send: Send) -> None:
         self._is_valid = is_valid
         self._receive = receive
         self._send = send
@@ -38,7 +38,7 @@ class RevocableCall:
     async def _hear(self) -> Message:
         """What the client sends; that it has gone, as soon as its key has. What has come already is returned
         at once: a look at whether the client has gone does not wait."""
-        while self._is_valid():
+        while await self._is_valid():
             self._waiting = self._waiting or asyncio.ensure_future(self._receive())
             if not self._waiting.done():
                 await asyncio.wait([self._waiting], timeout=LOOK)
@@ -48,7 +48,7 @@ class RevocableCall:
         return {"type": "http.disconnect"}
 
     async def _say(self, message: Message) -> None:
-        if self._ended or not self._is_valid():
+        if self._ended or not await self._is_valid():
             return
         self._started = True
         self._ended = message["type"] == BODY and not message.get("more_body", False)

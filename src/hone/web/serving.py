@@ -3,28 +3,35 @@
 import asyncio
 import gc
 import ipaddress
+import os
 import signal
 import socket
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import uvicorn
 from msgspec import Struct
 
 from hone.app import Hone
-from hone.core.clock import SystemClock
+from hone.core.clock import Clock, SystemClock
 from hone.core.errors import Refused, SettingsError
+from hone.core.switchboard import Switchboard
+from hone.settings import read
 from hone.stores.database import limit_caches
+from hone.web.access import SharedAccess, adopt_keys
 from hone.web.address_file import PublishedAddress, published
 from hone.web.api_keys import ApiKeys
 from hone.web.app import create_app
 from hone.web.bus import Bus
 from hone.web.keys import Keys, stored
+from hone.web.local_switchboard import LocalSwitchboard
 from hone.web.logins import Logins
 from hone.web.open_sessions import OpenSessions
 from hone.web.pending_questions import PendingQuestions
+from hone.web.processes import Ready, Supervisor, check_database
 from hone.web.protocol import BOUNDS, ArrivalBounds, strict
+from hone.web.relay import Relay
 from hone.web.state import ServerState
 from hone.web.tickets import Tickets
 
@@ -142,44 +149,100 @@ def server(
 
 
 async def serve(
-    home: Path | None, address: Address, ready: Callable[[str, Path], object], *, grace: float = GRACE
+    home: Path | None,
+    address: Address,
+    ready: Ready,
+    *,
+    grace: float = GRACE,
+    listener: socket.socket | None = None,
 ) -> int:
-    """Until a signal comes. `ready` gets the address to open, which works once, and the file with the key.
-    Says how many turns had to be interrupted."""
+    """Until a signal comes. Says how many turns had to be interrupted. With a `listener` this is one of
+    several processes: who starts them says where they are."""
     address.check()
-    listener = bind(address)
+    own = listener or bind(address)
     limit_caches()
     try:
-        port = listener.getsockname()[1]
-        clock, bus = SystemClock(), Bus()
-        questions = PendingQuestions(bus, clock)
+        port, clock, bus = own.getsockname()[1], SystemClock(), Bus()
+        board: list[Switchboard] = []
+        questions = PendingQuestions(bus, clock, lambda: board[0])
         async with Hone(home=home, ask=questions.ask, learning="queue", platform=PLATFORM) as hone:
             await hone.sessions.list(limit=1)  # a home that cannot be opened is said first
-            issued = ApiKeys(hone.home, clock)
-            issued.list()  # a file that cannot be read is said first, too
-            keys = Keys(
-                stored(hone.home),
-                clock,
-                port,
-                address.password,
-                issued,
-                Logins(clock, hone.home),
-                Tickets(clock, hone.home),
-            )
-            state = ServerState(
-                hone, keys, bus, questions, OpenSessions(hone, bus, clock), clock, _url(address, port)
-            )
-            serving = server(state, address.hosts(port), grace)
-            ready(f"{state.address}/login?ticket={keys.ticket()}", hone.home)
-            gc.freeze()  # what is there by now stays: collecting garbage costs less without it
-            with published(hone.home, PublishedAddress(state.address, listener.getsockname()[0], port)):
-                await serving.serve([listener])
-            return serving.interrupted
+            board.append(open_board(hone))
+            try:
+                keys = await asyncio.to_thread(open_keys, hone, clock, port, address.password)
+                state = compose(hone, keys, bus, questions, board[0], clock, find_url(address, port))
+                serving = server(state, address.hosts(port), grace)
+                ticket = await keys.ask(keys.ticket)
+                ready(f"{state.address}/login?ticket={ticket}", hone.home)
+                gc.freeze()  # what is there by now stays: collecting garbage costs less without it
+                where = PublishedAddress(state.address, own.getsockname()[0], port)
+                with nullcontext() if listener else published(hone.home, where):
+                    await serving.serve([own])
+                return serving.interrupted
+            finally:
+                await board[0].close()
+    finally:
+        own.close()
+
+
+def run_processes(
+    home: Path, address: Address, ready: Ready, *, grace: float = GRACE, count: int
+) -> tuple[int, int]:
+    """Run several processes on one port until a signal comes. Return an exit code, and how many turns had to
+    be interrupted. Raises SettingsError without a database that they can share."""
+    address.check()
+    check_database(read(home).database, home)
+    listener = bind(address)
+    host, port = listener.getsockname()[:2]
+
+    def perform(shared: socket.socket, tell: Ready) -> int:
+        return asyncio.run(serve(home, address, tell, grace=grace, listener=shared))
+
+    try:
+        with published(home, PublishedAddress(find_url(address, port), host, port)):
+            return Supervisor(listener, count, perform, ready).run()
     finally:
         listener.close()
 
 
-def _url(address: Address, port: int) -> str:
+def open_board(hone: Hone) -> Switchboard:
+    """Return what connects this server with others on the same stores."""
+    connect = hone.stores.open_switchboard
+    return connect(os.urandom(6).hex()) if connect else LocalSwitchboard()
+
+
+def open_keys(hone: Hone, clock: Clock, port: int, password: str = "") -> Keys:
+    """Waits for the database, if there is one. A file that cannot be read is said first."""
+    key, values = stored(hone.home), hone.stores.open_values
+    if values is None:
+        issued = ApiKeys(hone.home, clock)
+        issued.list()
+        return Keys(key, clock, port, password, issued, Logins(clock, hone.home), Tickets(clock, hone.home))
+    place = values()
+    adopt_keys(hone.home, place)
+    shared = SharedAccess(place)
+    shared.join(hone.home, key, clock)
+    return Keys(
+        key, clock, port, password, ApiKeys(place, clock), Logins(clock, place), Tickets(clock, place), shared
+    )
+
+
+def compose(
+    hone: Hone,
+    keys: Keys,
+    bus: Bus,
+    questions: PendingQuestions,
+    board: Switchboard,
+    clock: Clock,
+    address: str,
+) -> ServerState:
+    relay = Relay(bus, board, clock)
+    return ServerState(
+        hone, keys, bus, questions, OpenSessions(hone, bus, clock, relay=relay), clock, address, relay
+    )
+
+
+def find_url(address: Address, port: int) -> str:
     if address.names:
         return f"http://{address.names[0]}"
     return f"http://{'127.0.0.1' if address.is_loopback else address.host}:{port}"

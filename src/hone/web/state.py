@@ -2,14 +2,18 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 
 from hone.app import Hone
 from hone.core.clock import Clock
 from hone.core.errors import StoreError
 from hone.core.events import Curated, Event, Learned, ReviewFailed
+from hone.core.ids import SessionId
 from hone.core.ledger import START
+from hone.core.permissions import Mode
+from hone.core.switchboard import Inbox, name_server
+from hone.prompt.modes import find_mode
 from hone.web.bus import EVERYWHERE, Bus
 from hone.web.events import shown
 from hone.web.garbage import GarbageCollector
@@ -17,6 +21,7 @@ from hone.web.keys import Keys
 from hone.web.open_sessions import OpenSessions
 from hone.web.openai.matching import StoredPlaces
 from hone.web.pending_questions import PendingQuestions
+from hone.web.relay import Relay
 
 LOOK = 1.0
 """Seconds between two looks at what other processes did."""
@@ -37,6 +42,7 @@ class ServerState:
     open_sessions: OpenSessions
     clock: Clock
     address: str
+    relay: Relay
     places: StoredPlaces = field(init=False)
 
     def __post_init__(self) -> None:
@@ -46,14 +52,46 @@ class ServerState:
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None, None]:
         """Do reviews, those that earlier processes left included, and report what happens meanwhile."""
-        async with asyncio.TaskGroup() as group:
-            task = group.create_task(self._watch())
+        async with self._known(), asyncio.TaskGroup() as group:
+            tasks = [
+                group.create_task(self._watch()),
+                group.create_task(self.relay.run(self._act, self._renew)),
+            ]
             self.hone.background.attend(self._hear)
             try:
                 yield
             finally:
                 await self.end()
-                task.cancel()
+                for task in tasks:
+                    task.cancel()
+
+    def _known(self) -> AbstractAsyncContextManager[object]:
+        """Say to other servers that this one lives."""
+        stores = self.hone.stores
+        return stores.claims.hold(name_server(self.relay.board.server)) if stores.shared else nullcontext()
+
+    def _act(self, inbox: Inbox) -> None:
+        self.open_sessions.act(inbox)
+        self.questions.hear(inbox.answers)
+
+    async def _renew(self) -> None:
+        """Say again what a crash of the database, or a lost connection, may have taken away."""
+        if self.hone.stores.shared:
+            await self.hone.stores.claims.confirm(name_server(self.relay.board.server))
+        await self.questions.renew()
+
+    async def busy(self) -> list[str]:
+        """Return the conversations with a turn under way, at this server or another."""
+        return sorted({*self.open_sessions.busy, *await self.relay.board.busy()})
+
+    async def mode_of(self, id: SessionId) -> Mode:
+        """Return the mode of a stored conversation: as it runs here, was chosen, or as its model was told."""
+        opened = self.open_sessions.find(id)
+        if opened and (opened.speaking or not self.hone.stores.shared):
+            return opened.session.mode
+        if chosen := await self.relay.board.chosen_mode(id):
+            return Mode(chosen)
+        return self.hone.permissions.mode_after(find_mode((await self.hone.sessions.load(id)).transcript))
 
     async def end(self, grace: float = 0.0) -> int:
         """Turns end in order; then whoever listens is let go. Says how many turns had to be interrupted."""

@@ -3,12 +3,11 @@
 import hashlib
 import secrets
 from datetime import datetime, timedelta
-from pathlib import Path
 
 from msgspec import Struct
 
 from hone.core.clock import Clock
-from hone.web.shared_file import SharedFile
+from hone.web.shared_file import Place, share
 
 FILE = "serve-tickets.json"
 WAIT = timedelta(hours=1)
@@ -30,11 +29,11 @@ class _TicketFile(Struct, frozen=True):
 
 
 class Tickets:
-    """Of one home: those that a server made, and those of `hone serve link`."""
+    """Of one home or database: those that servers made, and those of `hone serve link`."""
 
-    def __init__(self, clock: Clock, home: Path | None = None) -> None:
+    def __init__(self, clock: Clock, place: Place = None) -> None:
         self._clock = clock
-        self._file = SharedFile(home, FILE, _TicketFile())
+        self._file = share(place, FILE, _TicketFile())
 
     def add(self, tag: str = "") -> str:
         """Make a ticket and return its text, which is kept nowhere."""

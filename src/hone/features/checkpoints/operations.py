@@ -41,7 +41,7 @@ async def rewind(call: OperationCall[Nothing, RewindBody]) -> dict[str, Any]:
     plan = await history.plan(session, call.body.turn)
     if call.body.dry_run:
         return {**plan_data(plan), "done": False, "branch": None}
-    _insist_on_quiet(call, session)
+    await _insist_on_quiet(call, session)
     branched = None
     if call.body.conversation:
         branched = await history.branch(session, call.body.turn, call.state.clock.now())
@@ -51,7 +51,7 @@ async def rewind(call: OperationCall[Nothing, RewindBody]) -> dict[str, Any]:
 async def redo(call: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
     """Take the last rewind of files back."""
     session, history = await _find(call)
-    _insist_on_quiet(call, session)
+    await _insist_on_quiet(call, session)
     return await _apply(history, await history.plan_redo(session), None)
 
 
@@ -65,8 +65,8 @@ async def _find(call: OperationCall[Any, Any]) -> tuple[SessionId, FileHistory]:
     return session, hone.part(CheckpointsPart).service.history
 
 
-def _insist_on_quiet(call: OperationCall[Any, Any], session: SessionId) -> None:
-    if session in call.state.open_sessions.busy:
+async def _insist_on_quiet(call: OperationCall[Any, Any], session: SessionId) -> None:
+    if session in await call.state.busy():
         raise Conflict("This conversation is busy. Interrupt it, or wait until its turn has ended.")
 
 

@@ -67,7 +67,6 @@ TABLES = (
         "id",
         made_again={
             "mode": "a mode that was chosen for the next turn on a page is chosen again",
-            "mode_chosen": "a mode that was chosen for the next turn on a page is chosen again",
         },
     ),
     _table("spending", "id session at model origin input cached written output cost", "id"),
@@ -145,6 +144,9 @@ APART: Mapping[str, str] = {
     "migrations": "which migrations this database has seen",
     "chores": "what workers have to do beside reviews follows from the other tables",
     "turns": "who answers in which conversation at this moment",
+    "questions": "questions of turns that are under way at this moment",
+    "listeners": "which servers listen to which turns at this moment",
+    "posts": "events on their way between servers",
     "serve_values": "sign-ins at the servers of this database; at another place people sign in again",
 }
 """Tables that are no rows of the owner's, or that are moved in another form."""

@@ -259,6 +259,24 @@ class PostgresDatabase:
     def where(self) -> str:
         return self._pool.where
 
+    def dial(self) -> Connection[Row]:
+        """Open a connection apart from the others, as the user of the address."""
+        return self._pool.dial()
+
+    @contextmanager
+    def borrow(self, *, writing: bool = False) -> Iterator[Rows]:
+        """Lend a connection to a thread that waits for it. One that broke is told as it is."""
+        executor = self._pool.lane(self.owner) if writing else self._pool.readers
+        with self._pool.connection(executor, self.owner) as rows:
+            yield rows
+
+    def renew(self) -> None:
+        """Open new connections: an old one broke."""
+        self._pool.forget()
+
+    def plainly(self) -> AbstractContextManager[None]:
+        return self._pool.plainly()
+
     async def read(self, work: Work[T]) -> T:
         """Show one view of the data to all that the work asks."""
         return await self._pool.run(self._pool.readers, lambda: self._read(work))

@@ -84,6 +84,8 @@ FORGOTTEN = (
     "DELETE FROM meanings WHERE owner = %(owner)s",
     # A digest of what was said would confirm a guess of the words.
     "DELETE FROM histories WHERE owner = %(owner)s",
+    # Events on their way between servers; their listeners read the conversation again.
+    "DELETE FROM posts WHERE owner = %(owner)s",
 )
 
 

@@ -24,7 +24,9 @@ from hone.stores.postgres.outbox import PostgresOutbox
 from hone.stores.postgres.overview import PostgresOverview
 from hone.stores.postgres.recall import PostgresRecall
 from hone.stores.postgres.sessions import PostgresSessions
+from hone.stores.postgres.shared_values import PostgresValues
 from hone.stores.postgres.skill_catalog import PostgresSkillCatalog
+from hone.stores.postgres.switchboard import PostgresSwitchboard
 from hone.stores.postgres.vectors import PostgresVectors
 
 LOCAL = "local"
@@ -101,6 +103,7 @@ def over(
         lambda: PostgresHistories(database),
         lambda: PostgresDocuments(database, machine or checkout),
         close,
-        shared=True,
         machine_rows=partial(PostgresMachineRows, database, machine or checkout),
+        open_switchboard=lambda server: PostgresSwitchboard(database, server),
+        open_values=lambda: PostgresValues(database),
     )

@@ -11,8 +11,8 @@ import msgspec
 from msgspec import Struct
 from starlette.responses import Response, StreamingResponse
 
-from hone.core.errors import HoneError, Missing, Refused
-from hone.core.events import CallStarted, Event
+from hone.core.errors import HoneError, Missing, Occupied, Refused
+from hone.core.events import CallStarted, Event, Heard
 from hone.core.histories import HistoryNote
 from hone.core.ids import SessionId
 from hone.core.messages import Image, Message, Role, digest, sound
@@ -23,9 +23,10 @@ from hone.core.turn import Stop, Turn
 from hone.core.visible import visible
 from hone.runtime.pictures import check_vision
 from hone.runtime.returning import extract
+from hone.runtime.session import Session
 from hone.web.answers import answer, failure, problem, told
 from hone.web.callers import ApiCaller, is_foreign, may_continue
-from hone.web.open_sessions import OpenSession, Words
+from hone.web.open_sessions import OpenSession, Overtaken, Words
 from hone.web.openai import shapes
 from hone.web.openai.matching import BETWEEN, Pairs, Places, StoredPlaces, key, merged, seen
 from hone.web.openai.shapes import HONE, BadRequest, Completion
@@ -106,7 +107,11 @@ class ChatEndpoint:
         id = f"chatcmpl-{open_session.session.id}-{len(open_session.session.transcript) + 1}"
         teller = Teller(whole=form is not None)
         before = open_session.session.transcript.head
-        task = state.open_sessions.send(open_session, Words(last, voice, aside, form=form), teller.hear)
+        words = Words(last, voice, aside, form=form, patient=name is not None, exact=name is None)
+        task = state.open_sessions.send(open_session, words, teller.hear)
+        if words.exact and await teller.is_overtaken(task):
+            open_session = await self._branch(call, open_session.session)
+            task = state.open_sessions.send(open_session, words, teller.hear)
         task.add_done_callback(lambda _: teller.queue.put_nowait(None))
         return Turned(
             open_session,
@@ -132,9 +137,10 @@ class ChatEndpoint:
             )
         with suppress(Missing):
             if await state.hone.sessions.find(name) == name and await _may_continue(call, name):
-                return await state.open_sessions.enter(name)
+                return await state.open_sessions.patiently(name, lambda: state.open_sessions.enter(name))
         id = who.session_id(name) if who.is_program else digest(f"{SESSION} {name}".encode())[:16]
-        open_session = await state.open_sessions.enter_or_begin(id, model)
+        entering = partial(state.open_sessions.enter_or_begin, id, model)
+        open_session = await state.open_sessions.patiently(id, entering)
         if who.is_program and not is_foreign(open_session.session.transcript):
             raise BadRequest(
                 "A person has joined this conversation. Choose another name to begin a new one.",
@@ -152,10 +158,18 @@ class ChatEndpoint:
         if place is None:
             return await state.open_sessions.begin(model, own, told=merged(history))
         id, count = place
-        open_session = await state.open_sessions.enter(id)
-        if not open_session.is_busy and len(open_session.session.transcript) == count:
-            return open_session
+        with suppress(Occupied):  # another server answers there
+            open_session = await state.open_sessions.enter(id)
+            if not open_session.is_busy and len(open_session.session.transcript) < count:
+                await state.open_sessions.renew(open_session)  # another server answered there
+            if not open_session.is_busy and len(open_session.session.transcript) == count:
+                return open_session
         return await state.open_sessions.enter(await state.hone.branch(id, count))
+
+    async def _branch(self, call: Call, overtaken: Session) -> OpenSession:
+        """Continue beside a conversation that another server continued in the same moment."""
+        state, count = call.state, len(overtaken.transcript)
+        return await state.open_sessions.enter(await state.hone.branch(overtaken.id, count))
 
     def _places_of(self, who: ApiCaller) -> Places:
         """Each program has places of its own; all persons are the owner."""
@@ -238,9 +252,12 @@ class Teller:
         self.queue: asyncio.Queue[str | None] = asyncio.Queue()
         self.said = ""
         self._between = False
+        self._heard = asyncio.Event()
 
     def hear(self, event: Event) -> None:
         match event:
+            case Heard():
+                self._heard.set()
             case TextPiece(text) if text and not self.whole:
                 if self._between and self.said:
                     text = BETWEEN + text
@@ -249,6 +266,13 @@ class Teller:
                 self.queue.put_nowait(text)
             case CallStarted() | Restart():
                 self._between = True
+
+    async def is_overtaken(self, task: asyncio.Task[Turn]) -> bool:
+        """Wait until the words are stored. True if others said something in this conversation before that."""
+        heard = asyncio.ensure_future(self._heard.wait())
+        await asyncio.wait([task, heard], return_when=asyncio.FIRST_COMPLETED)
+        heard.cancel()
+        return task.done() and not task.cancelled() and isinstance(task.exception(), Overtaken)
 
     async def texts(self) -> AsyncGenerator[str, None]:
         """An empty text after a while of silence."""

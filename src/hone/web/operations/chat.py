@@ -11,7 +11,6 @@ from hone.core.messages import Attachment, Message, user
 from hone.core.permissions import GO_AHEAD, MEANINGS, Answer, Mode
 from hone.core.secrets import redact
 from hone.core.visible import one_line
-from hone.prompt.modes import find_mode
 from hone.web.bus import BEAT, EVERYWHERE, Bus, Signal
 from hone.web.open_sessions import OpenSession, Words
 from hone.web.operation import STREAM, Nothing, Operation, OperationCall
@@ -92,7 +91,7 @@ async def _say(
         message = Message(spoken.role, (*spoken.parts, *map(_attachment, said.files)))
     aside = await hone.library.use(said.skills, session.id) if said.skills else ""
     await state.open_sessions.start(open_session, Words(message, voice, aside, watched=True))
-    return {"session": session.id, "messages": len(session.transcript)}
+    return {"session": session.id, "messages": len(open_session.session.transcript)}
 
 
 def _attachment(file: SentFile) -> Attachment:
@@ -101,35 +100,35 @@ def _attachment(file: SentFile) -> Attachment:
 
 async def interrupt(call: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
     """Stops the model or the tool at once. The conversation can go on."""
-    open_session = call.state.open_sessions.find(await call.state.hone.sessions.find(call.path["session"]))
-    return {"interrupted": bool(open_session and call.state.open_sessions.interrupt(open_session))}
+    id = await call.state.hone.sessions.find(call.path["session"])
+    return {"interrupted": await call.state.open_sessions.interrupt_anywhere(id)}
 
 
 async def reply(call: OperationCall[Nothing, AnswerRequest]) -> dict[str, Any]:
     """Answers a question that the agent asks before something dangerous."""
     id = await call.state.hone.sessions.find(call.path["session"])
     answer = Answer(call.body.answer, call.body.reason)
-    call.state.questions.answer(id, call.body.question, answer)
+    await call.state.questions.answer(id, call.body.question, answer)
     return {"answer": answer.choice}
 
 
 async def mode(call: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
     """What is done without a question in a conversation, and what each mode means."""
-    hone = call.state.hone
-    id = await hone.sessions.find(call.path["session"])
-    open_session = call.state.open_sessions.find(id)
-    if open_session:
-        return _modes(open_session.session.mode)
-    return _modes(hone.permissions.mode_after(find_mode((await hone.sessions.load(id)).transcript)))
+    return _modes(await call.state.mode_of(await call.state.hone.sessions.find(call.path["session"])))
 
 
 async def set_mode(call: OperationCall[Nothing, ModeRequest]) -> dict[str, Any]:
     """Changes it at once, also for a turn that is under way. The model is told with the next message."""
-    id = await call.state.hone.sessions.find(call.path["session"])
-    open_session = await call.state.open_sessions.enter(id)
-    open_session.session.set_mode(call.body.mode)
-    call.state.bus.publish(id, "mode", {"mode": call.body.mode})
-    return _modes(open_session.session.mode)
+    state, mode = call.state, call.body.mode
+    id = await state.hone.sessions.find(call.path["session"])
+    shared = state.hone.stores.shared
+    opened = state.open_sessions.find(id) if shared else await state.open_sessions.enter(id)
+    if shared:
+        await state.relay.board.choose_mode(id, mode)
+    if opened:
+        opened.session.set_mode(mode)
+    state.bus.publish(id, "mode", {"mode": mode})
+    return _modes(mode)
 
 
 async def modes(call: OperationCall[Nothing, Nothing]) -> dict[str, Any]:

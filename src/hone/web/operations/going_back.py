@@ -7,16 +7,13 @@ import msgspec
 
 from hone.core.errors import Refused
 from hone.core.messages import Message, Reminder, Role, SystemNote, Text
-from hone.core.permissions import Mode
-from hone.core.transcript import Node, Transcript
-from hone.prompt.modes import find_mode
+from hone.core.transcript import Node
 from hone.runtime.continuing import model_of
 from hone.runtime.model_factory import KeyedEnvironment, list_providers
 from hone.runtime.offers import ModelOffer, find_offers
 from hone.web.open_sessions import Words
 from hone.web.operation import Nothing, Operation, OperationCall
 from hone.web.operations.chat import LONGEST
-from hone.web.state import ServerState
 
 
 class AgainRequest(msgspec.Struct, frozen=True):
@@ -36,7 +33,7 @@ async def again(call: OperationCall[Nothing, AgainRequest]) -> dict[str, Any]:
     stored = await hone.sessions.load(await hone.sessions.find(call.path["session"]))
     number = call.body.message
     node = find_begun(stored.transcript.nodes, number)
-    mode = _mode(state, stored.header.id, stored.transcript)
+    mode = await state.mode_of(stored.header.id)
     if number > 1:
         opened = await state.open_sessions.enter(await hone.branch(stored.header.id, number - 1))
     else:
@@ -63,11 +60,6 @@ def reworded(message: Message, text: str) -> Message:
     if text.strip():
         own = (Text(text), *(part for part in own if not isinstance(part, Text)))
     return Message(message.role, own)
-
-
-def _mode(state: ServerState, id: str, transcript: Transcript) -> Mode:
-    opened = state.open_sessions.find(id)
-    return opened.session.mode if opened else state.hone.permissions.mode_after(find_mode(transcript))
 
 
 async def models(call: OperationCall[Nothing, Nothing]) -> dict[str, Any]:

@@ -69,7 +69,7 @@ async def listed(call: OperationCall[SessionQuery, Nothing]) -> dict[str, Any]:
     upto = query.skip + query.limit
     found = await state.hone.sessions.list(upto + 1, None if query.all else query.origin)
     rows = [row(each) for each in found[query.skip : upto]]
-    return {"sessions": rows, "more": len(found) > upto, "busy": state.open_sessions.busy}
+    return {"sessions": rows, "more": len(found) > upto, "busy": await state.busy()}
 
 
 async def one(call: OperationCall[WindowQuery, Nothing]) -> dict[str, Any]:
@@ -88,7 +88,7 @@ async def one(call: OperationCall[WindowQuery, Nothing]) -> dict[str, Any]:
         "usage": spent(usage),
         "calls": sums.calls,
         "earlier": [{"messages": messages, "model": model} for messages, model in earlier],
-        "busy": id in call.state.open_sessions.busy,
+        "busy": id in await call.state.busy(),
     }
 
 

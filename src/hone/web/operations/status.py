@@ -33,7 +33,7 @@ async def status(call: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
         "folder": path_to_text(hone.folder),
         "trusted": hone.folders.trusts(hone.folder),
         "pending": len(await hone.ledger.pending()),
-        "busy": state.open_sessions.busy,
+        "busy": await state.busy(),
         "reviewing": hone.background.working,
         "mark": state.bus.now,
     }
@@ -41,13 +41,16 @@ async def status(call: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
 
 async def ticket(call: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
     """An address that lets one more browser in, once."""
-    return {"url": f"{call.state.address}/login?ticket={call.state.keys.ticket(call.caller)}"}
+    keys = call.state.keys
+    word = await keys.ask(lambda: keys.ticket(call.caller))
+    return {"url": f"{call.state.address}/login?ticket={word}"}
 
 
 async def logout(call: OperationCall[Nothing, Nothing]) -> Response:
     """This browser is signed out: its cookie is valid no more, and it forgets it."""
+    keys = call.state.keys
     with suppress(Missing):
-        call.state.keys.logins.remove(call.caller.login)
+        await keys.ask(lambda: keys.logins.remove(call.caller.login))
     response = answer({"status": "ok"})
     response.delete_cookie(call.state.keys.cookie_name, path="/", httponly=True, samesite="strict")
     return response
@@ -55,7 +58,8 @@ async def logout(call: OperationCall[Nothing, Nothing]) -> Response:
 
 async def logins(call: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
     """The browsers that are signed in. `here` is the one that asks."""
-    found = call.state.keys.logins.list()
+    keys = call.state.keys
+    found = await keys.ask(keys.logins.list)
     return {
         "logins": [
             {
@@ -74,7 +78,8 @@ async def logins(call: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
 
 async def sign_out(call: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
     """One browser is signed out at once, with what it listens to."""
-    gone = call.state.keys.logins.remove(call.path["login"])
+    keys = call.state.keys
+    gone = await keys.ask(lambda: keys.logins.remove(call.path["login"]))
     return {"login": gone.id}
 
 

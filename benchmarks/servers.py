@@ -1,0 +1,136 @@
+"""Many conversations through several server processes on one PostgreSQL database, beside one server on SQLite
+and the bare loop: turns a second, the slowest hundredth, and what a turn takes of servers and database.
+
+Each turn has some tool calls; the provider answers after 50 ms. Everything runs on this machine, the clients,
+the provider and the database included. So turns a second say how much of it is left, and processor time says
+more.
+"""
+
+import argparse
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import psycopg
+
+from benchmarks.append import find_postgres, server_time
+from benchmarks.bench import Bench, environment
+from benchmarks.provider import Provider, serving
+from benchmarks.scenarios import request_size
+from benchmarks.server import CALLS, LATENCY, SETTINGS, Took, running, talked, used
+from tests import databases
+
+COMMITS = "SELECT sum(xact_commit)::bigint FROM pg_stat_database"
+WRITTEN = "SELECT pg_current_wal_lsn() - '0/0'::pg_lsn"
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """Per turn: milliseconds of the processor in all server processes and in the database, transactions, and
+    bytes that the database wrote for good."""
+
+    turns: float
+    slow: float
+    server: float
+    database: float = 0.0
+    transactions: float = 0.0
+    written: float = 0.0
+
+    def show(self, name: str, sessions: int) -> str:
+        stored = (
+            f"{self.database:8.1f} {self.transactions:8.1f} {self.written / 1024:8.1f}"
+            if self.database
+            else ""
+        )
+        return (
+            f"{name:24} {sessions:8} {self.turns:8.1f} {self.slow:8.0f} {self.server:8.1f} {stored}".rstrip()
+        )
+
+
+def tree(process: int) -> list[int]:
+    children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
+    return [process, *(each for child in children for each in tree(int(child)))]
+
+
+@contextmanager
+def database(folder: Path) -> Iterator[str]:
+    """A server that waits for the disk, as a real one does."""
+    (folder / "pg").mkdir()
+    folder.chmod(0o755)
+    with databases.serving(find_postgres(), folder / "pg", "-c fsync=on") as url:
+        yield url
+
+
+def measure(
+    bench: Bench, provider: Provider, options: argparse.Namespace, sessions: int
+) -> Iterator[tuple[str, Figures]]:
+    count = ("--sessions", str(sessions), "--turns", str(options.turns))
+    padding = str(request_size(bench, provider, "openai"))
+    took = talked(provider, "--url", provider.url, "--padding", padding, *count)
+    yield "bare loop", Figures(took.turns, took.slow, took.cpu)
+    total = sessions * options.turns
+    yield "SQLite, 1 process", through(bench.folder(), provider, "", 1, count, total)
+    for processes in options.processes:
+        with ExitStack() as stack:
+            folder = Path(stack.enter_context(TemporaryDirectory(prefix="hone-servers-", dir=options.folder)))
+            url = stack.enter_context(database(folder))
+            name = f"PostgreSQL, {processes} process{'es' if processes > 1 else ''}"
+            yield name, through(bench.folder(), provider, url, processes, count, total)
+
+
+def through(
+    home: Path, provider: Provider, url: str, processes: int, count: tuple[str, ...], total: int
+) -> Figures:
+    (home / "hone.toml").write_text(SETTINGS)
+    with running(home, provider, database=url, processes=processes) as (address, process):
+        key = (home / "serve.key").read_text().strip()
+        warm = ("--sessions", "4", "--turns", "1")
+        talked(provider, "--url", address, "--key", key, *warm)
+        before, stored = sum(map(used, tree(process))), look(url)
+        took: Took = talked(provider, "--url", address, "--key", key, *count)
+        cpu, after = sum(map(used, tree(process))) - before, look(url)
+    spent = [(now - then) / total for then, now in zip(stored, after, strict=True)]
+    return Figures(took.turns, took.slow, cpu / total, *spent)
+
+
+def look(url: str) -> tuple[float, float, float]:
+    """Processor milliseconds of the database so far, transactions, and bytes written."""
+    if not url:
+        return 0.0, 0.0, 0.0
+    with psycopg.connect(url) as connection:
+        connection.execute("SELECT pg_stat_clear_snapshot()")
+        commits = connection.execute(COMMITS).fetchone()
+        written = connection.execute(WRITTEN).fetchone()
+        folder = connection.execute("SHOW data_directory").fetchone()
+    assert commits is not None
+    assert written is not None
+    assert folder is not None
+    return server_time(Path(folder[0])) * 1000, float(commits[0]), float(written[0])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.servers", description=__doc__)
+    parser.add_argument("--sessions", type=int, nargs="+", default=[100, 300, 1000], help="[%(default)s]")
+    parser.add_argument("--processes", type=int, nargs="+", default=[1, 2, 4], help="[%(default)s]")
+    parser.add_argument("--turns", type=int, default=3, help="turns of each conversation [%(default)s]")
+    parser.add_argument("--folder", default="/tmp", help="where the database lies [%(default)s]")
+    options = parser.parse_args()
+    print(
+        f"{CALLS} tool calls a turn, a provider of {LATENCY * 1000:.0f} ms, {os.cpu_count()} cores, ", end=""
+    )
+    print(f"load {os.getloadavg()[0]:.1f} at the start\n")
+    titles = ("talks", "turns/s", "p99 ms", "srv ms", "db ms", "commits", "WAL KiB")
+    print(" " * 24, *(f"{each:>8}" for each in titles))
+    with TemporaryDirectory(prefix="hone-bench-") as folder:
+        bench = Bench(Path(folder), lambda *_: None)
+        with serving(environment(bench.folder()), LATENCY) as provider:
+            for sessions in options.sessions:
+                for name, figures in measure(bench, provider, options, sessions):
+                    print(figures.show(name, sessions), flush=True)
+
+
+if __name__ == "__main__":
+    main()
