@@ -65,12 +65,10 @@ def execute(url: str, script: str) -> None:
 @contextmanager
 def serving(package: Path, folder: Path, options: str = "-F") -> Iterator[Url]:
     """Run a server in a folder. By default it does not wait for the disk."""
-    as_user: Mapping[str, Any] = {}
-    if os.geteuid() == 0:
-        account = pwd.getpwnam(ACCOUNT)
-        as_user = {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": ()}
+    as_user = as_server_user()
+    if as_user:
         package = copied(package, folder)
-        os.chown(folder, account.pw_uid, account.pw_gid)
+        os.chown(folder, as_user["user"], as_user["group"])
     elif not known(os.geteuid()):
         pytest.skip("PostgreSQL does not start for a user without an account")
     data, log = folder / "data", folder / "log"
@@ -84,6 +82,14 @@ def serving(package: Path, folder: Path, options: str = "-F") -> Iterator[Url]:
         yield f"postgresql://postgres:@/postgres?host={quote(str(folder), safe='')}"
     finally:
         run("pg_ctl", "stop", "-w", "-m", "fast")
+
+
+def as_server_user() -> Mapping[str, Any]:
+    """Who the server's programs run as; nothing: as whoever runs the tests."""
+    if os.geteuid() != 0:
+        return {}
+    account = pwd.getpwnam(ACCOUNT)
+    return {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": ()}
 
 
 def copied(package: Path, folder: Path) -> Path:

@@ -124,7 +124,9 @@ class PostgresDelivery:
         given: dict[str, Any] = {**ALIVE, **conninfo_to_dict(self._pool.url)}
         given["options"] = f"{given.get('options') or ''} -c search_path=hone_jobs".strip()
         address = make_conninfo(**given)
-        connector = PsycopgConnector(conninfo=address, min_size=1, max_size=4, timeout=10.0)
+        connector = PsycopgConnector(
+            conninfo=address, min_size=1, max_size=4, timeout=10.0, configure=_commit_at_once
+        )
         app = App(connector=connector)
 
         @app.task(name="hone", retry=PutBack())
@@ -261,6 +263,12 @@ def _rearm(rows: Rows) -> None:
     # One that is due was left to others, or cannot be promoted here.
     after = None if due is None else stamp(max(due, now + timedelta(seconds=POLL * 30 if due <= now else 0)))
     rows.execute(REARM, next=after)
+
+
+async def _commit_at_once(connection: "psycopg.AsyncConnection[Any]") -> None:
+    """All that the engine does is one statement. A process that is stopped before it could say COMMIT would
+    hold locks that all workers wait for."""
+    await connection.set_autocommit(True)
 
 
 def silence() -> None:
