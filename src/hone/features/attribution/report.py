@@ -12,7 +12,6 @@ from hone.features.attribution.values import (
     JudgedItem,
     Method,
     PromptItem,
-    Use,
 )
 from hone.features.attribution.verifying import Ablation, AblationVerdict, Verification
 
@@ -55,9 +54,8 @@ def write_lines(explanation: Explanation, *, all_items: bool = False) -> list[st
 def _write(number: int, judged: JudgedItem) -> Iterator[str]:
     yield f"  {number}. {_name(judged)}"
     how = " and ".join(METHODS[each] for each in judged.by)
-    sure = "used" if judged.use is Use.USED else f"likely, {judged.score:.0%}"
     why = f": {one_line(judged.because, WIDTH)}" if judged.because else ""
-    yield f"     {sure}, {how}{why}{_state(judged)}"
+    yield f"     {judged.use}, {how}{why}{_state(judged)}"
     if judged.steps:
         yield f"     {'   '.join(judged.steps)}"
 
