@@ -1,5 +1,6 @@
 """Judge each item of a prompt: what the records of the turn say, and what the measure says."""
 
+import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 
@@ -49,7 +50,8 @@ async def judge(answer: AnsweredTurn, meanings: Meanings | None = None) -> list[
     ]
     near = await _find_near(meanings, answer, [piece for _, piece in pieces])
     scores: dict[PromptItem, TraceScore] = {}
-    rated = rate([piece for _, piece in pieces[:PIECES]], to_text(answer), near)
+    measured = [piece for _, piece in pieces[:PIECES]]
+    rated = await asyncio.to_thread(rate, measured, to_text(answer), near)
     for (item, _), score in zip(pieces, rated, strict=False):
         if item not in scores or score.value > scores[item].value:
             scores[item] = score

@@ -6,7 +6,7 @@ answer is says nothing: most answers are short without anybody's wish. For that,
 
 import re
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, lru_cache
 
 from hone.core.regex import regex
 from hone.knowledge.lexicon import detect, lexicons
@@ -82,6 +82,7 @@ def _match_language(entry: str, request: str, answer: str) -> str:
     return spoken.capitalize() if _chosen(spoken) & gist(entry).values else ""
 
 
+@lru_cache(maxsize=4)  # the same request and answer for each entry
 def _find_language(text: str) -> str:
     found = detect(text)
     return next((name for code, name in _LANGUAGES.items() if lexicons().get(code) is found), "")
