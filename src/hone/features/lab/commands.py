@@ -33,7 +33,7 @@ EPILOG = """\b
 Examples:
   hone lab
   hone lab --learner perfect --worlds 10 --plot lab.svg
-  hone lab --model openai/gpt-5-mini --budget 2
+  hone lab --model openai/gpt-5.4-mini --budget 2
 """
 
 

@@ -14,6 +14,8 @@ from hone.features.lab.world import World, WorldLesson, WorldLessonKind, build
 CACHED, OUTPUT = 0.1, 5.0
 """What a token costs that is cached or written, where a fresh one costs 1."""
 
+DIGITS = 4
+
 
 class Point(Struct, frozen=True):
     """A mean over worlds, and the 95% interval it lies in."""
@@ -95,7 +97,7 @@ def _curve(value: Callable[[Visited], float], played: Sequence[Played]) -> tuple
 
 
 def _average(values: Sequence[float]) -> Point:
-    return Point(fmean(values), *interval(values))
+    return Point(*(round(each, DIGITS) for each in (fmean(values), *interval(values))))
 
 
 def _sum_tokens(visits: Sequence[Visited]) -> float:
