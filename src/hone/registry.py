@@ -303,6 +303,8 @@ FEATURES = (
             )
         },
         operations="hone.features.payback.operations",
+        part="hone.features.payback.part:PaybackPart",
+        hooks=("tend",),
     ),
     Feature(
         "lab",

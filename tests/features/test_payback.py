@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from hone import Hone
 from hone.core.clock import ManualClock
 from hone.core.ids import SessionId
-from hone.core.ledger import MEMORY, Target, skill
+from hone.core.ledger import MEMORY, Actor, Author, Target, skill
 from hone.core.messages import assistant, digest
 from hone.core.model import Usage
 from hone.core.overview import SpentCall
 from hone.core.ports import Spending
-from hone.core.skill import SkillOrigin
+from hone.core.skill import SkillOrigin, to_stems
 from hone.core.turn import Origin
 from hone.core.value import replace
 from hone.features.experiments.store import Studies
@@ -37,7 +37,9 @@ from hone.features.payback.bill import (
 from hone.features.payback.lessons import LessonState, key_of
 from hone.features.payback.matching import FEWEST, PastTalk, TalkOutcome, compare, match, summarize
 from hone.features.payback.money import PICO, divide, round_together, to_dollars, to_pico
+from hone.features.payback.part import PaybackPart
 from hone.features.payback.reading import read_account
+from hone.features.payback.unused import MANY, REASON, find_unused, is_used, propose
 from hone.files.documents import FileDocuments
 from hone.knowledge.journal import Add
 from hone.knowledge.keeper import OWNER
@@ -320,3 +322,36 @@ async def test_what_experiments_found_and_the_page_have_it(home: Path, tmp_path:
         assert tokens == {"name": "tokens", "mean": -1_000, "low": -1_000, "high": -1_000}
         assert one["before_and_after"]["differences"] == []
         assert (await visit.client.get("/api/payback/99")).status_code == 404
+
+
+async def test_entries_that_nobody_needed_are_proposed_for_removal_once(home: Path, tmp_path: Path) -> None:
+    clock = ManualClock(NOON)
+    agent = Author(Actor.CLIENT, platform="mcp/other")
+    async with Hone(
+        home=home, model=Billed(rounds("The harvest report is done.")), folder=tmp_path, clock=clock
+    ) as hone:
+        for text in ("Telescope lenses need polishing.", "The harvest report has totals."):
+            [waits] = await hone.keeper.note([(MEMORY, Add(text))], agent)
+            await hone.keeper.approve(waits.id)
+        await hone.keeper.note([(MEMORY, Add("Owls live in the greenhouse."))], OWNER)
+        assert await propose(hone) == ()
+        for _ in range(MANY):
+            session = await hone.session()
+            await session.send("Write the report.")
+            clock.advance(2 * DAY)
+        [found] = await find_unused(hone)
+        assert (found.lesson.text, found.talks) == ("Telescope lenses need polishing.", MANY)
+        await hone.part(PaybackPart).tend(lambda _: None)
+        [waiting] = await hone.ledger.pending()
+        assert (waiting.change.kind, waiting.change.author.reason) == ("remove", REASON)
+        assert await propose(hone) == ()  # one waits
+        await hone.keeper.reject(waiting.id)
+        assert await propose(hone) == ()  # it was answered
+        assert "Telescope" in await hone.keeper.text(MEMORY)
+
+
+def test_an_entry_is_used_where_a_third_of_its_words_came_up() -> None:
+    entry = "Telescope lenses need polishing every winter."
+    for said, used in (("polishing a telescope", True), ("a winter coat", False), ("", False)):
+        assert is_used(entry, frozenset(to_stems(said))) is used, said
+    assert is_used("a b c", frozenset())

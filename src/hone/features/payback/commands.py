@@ -10,6 +10,7 @@ from hone.cli.output import lay_out, screen_width, to_json
 from hone.features.payback import report
 from hone.features.payback.matching import compare
 from hone.features.payback.reading import DAYS, read_account
+from hone.features.payback.unused import find_unused, tell_unused, unused_data
 
 YEAR = 365
 EPILOG = """\b
@@ -27,9 +28,10 @@ Examples:
     type=click.IntRange(1, 3_660),
     help="How far to look back. [default: 30, for one lesson 365]",
 )
+@click.option("--unused", is_flag=True, help="List entries that were in many prompts and never used.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, with exact amounts.")
 @in_home
-async def payback(hone: Hone, lesson: str, days: int | None, as_json: bool) -> Iterable[str]:
+async def payback(hone: Hone, lesson: str, days: int | None, unused: bool, as_json: bool) -> Iterable[str]:
     """Show what lessons cost: their part of the reviews that wrote them, their bytes in every later request,
     and the curator. The parts add up to the whole bill.
 
@@ -37,6 +39,9 @@ async def payback(hone: Hone, lesson: str, days: int | None, as_json: bool) -> I
     experiments, and by conversations before and after.
     """
     ledger_of(hone)
+    if unused:
+        found = await find_unused(hone)
+        return to_json([unused_data(each) for each in found]) if as_json else tell_unused(found)
     span = days or (YEAR if lesson else DAYS)
     account = await read_account(hone, span)
     if not lesson:
@@ -47,7 +52,7 @@ async def payback(hone: Hone, lesson: str, days: int | None, as_json: bool) -> I
         if not account.bill.calls and not rows:
             return ["No model was called in this time, and nothing is known yet."]
         return [*report.summarize(account.bill, span), "", *table]
-    found = account.lessons.find(lesson)
-    row = await report.make_row(hone, account, found)
-    comparison = await compare(hone, account, found)
+    one = account.lessons.find(lesson)
+    row = await report.make_row(hone, account, one)
+    comparison = await compare(hone, account, one)
     return to_json(report.detail_data(row, comparison)) if as_json else report.describe(row, comparison, span)
