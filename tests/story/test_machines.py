@@ -14,6 +14,9 @@ from hone.core.erasure import Erasure
 from hone.core.errors import Refused
 from hone.core.ids import SessionId
 from hone.core.messages import Message, ToolResult, assistant
+from hone.features.checkpoints.part import CheckpointsPart
+from hone.features.checkpoints.store import CheckpointStore
+from hone.features.checkpoints.values import ChangeDraft, TurnMark
 from hone.features.erasing.retention import Retention
 from hone.features.erasing.service import Erasing
 from hone.features.experiments.part import ExperimentsPart
@@ -199,6 +202,35 @@ async def test_words_are_erased_from_documents_wherever_they_were_written(
         outcome = await Erasing(decided).erase(Erasure(words=(FACT,)))
         assert outcome.proof.owners == ("permissions-everywhere.json",), "what the owner decided is named"
         assert outcome.proof.left == ()
+
+
+async def test_old_versions_of_files_are_erased_on_all_machines_and_from_a_file_that_stayed(
+    tmp_path: Path, database: str
+) -> None:
+    async with Machines(tmp_path, database) as machines:
+        one = await machines.open("one", calling("write_file", path="plan.txt", content="nothing"))
+        (machines.work / "plan.txt").write_text(FACT)
+        session = await one.session()
+        await session.send("clear the plan")
+        service = one.part(CheckpointsPart).service
+        [change] = await service.store.changes(session.id)
+        assert change.before
+        assert await service.store.content(change.before.digest) == FACT.encode()
+        # What a home had before its data moved.
+        left = CheckpointStore(one.home, one.clock)
+        draft = ChangeDraft(change.path, change.before, None, "write_file")
+        contents = {change.before.digest: FACT.encode()}
+        await left.begin(TurnMark(session.id, 1, change.anchor), [draft], contents, [])
+        await left.close()
+    async with Machines(tmp_path, database) as machines:
+        (machines.work / "notes.txt").unlink(missing_ok=True)
+        what = Erasure(words=(FACT,))
+        for name in ("other", "one"):
+            hone = await machines.open(name)
+            [found] = [each for each in await Erasing(hone).find(what) if each.holding == "checkpoints"]
+            assert found.count == 1
+            assert (await Erasing(hone).erase(what)).proof.left == ()
+            assert not [each for each in await Erasing(hone).find(what) if each.holding == "checkpoints"]
 
 
 async def test_old_results_go_with_retention(tmp_path: Path, database: str) -> None:

@@ -30,32 +30,32 @@ class CheckpointEraser:
         self._hone = hone
 
     async def find(self, what: Erasure) -> Sequence[Occurrence]:
-        store = self._open()
-        if not store.exists:
-            return ()
-        try:
-            count = await store.run(lambda connection: len(_holding(connection, what)))
-        finally:
-            await store.close()
+        count = 0
+        for store in self._open():
+            try:
+                count += await store.run(lambda connection: len(_holding(connection, what)))
+            finally:
+                await store.close()
         return (Occurrence("checkpoints", f"{FOLDER}/{FILE}", count),) if count else ()
 
     async def erase(self, what: Erasure) -> Sequence[str]:
-        store = self._open()
-        if not store.exists:
-            return ()
-        try:
-            if await self.find(what):
+        for store in self._open():
+            try:
                 await store.run(_erase, what)
-            await self._name_turns(store)
-        finally:
-            await store.close()
-        return await purge(store.folder / FILE, what) if (store.folder / FILE).exists() else ()
+                await self._name_turns(store)
+            finally:
+                await store.close()
+        file = self._hone.home / FOLDER / FILE
+        return await purge(file, what) if file.exists() else ()
 
-    def _open(self) -> CheckpointStore:
-        """Words go wherever they were written, on any machine."""
-        stores, home = self._hone.stores, self._hone.home
-        rows = stores.machine_rows(everywhere=True) if stores.machine_rows else None
-        return CheckpointStore(home, self._hone.clock, rows)
+    def _open(self) -> list[CheckpointStore]:
+        """Return the file of this home, and the rows of all machines: words go wherever they were written. A
+        home whose data has moved still has its file."""
+        home, clock, rows = self._hone.home, self._hone.clock, self._hone.stores.machine_rows
+        stores = [CheckpointStore(home, clock)]
+        if rows:
+            stores.append(CheckpointStore(home, clock, rows(everywhere=True)))
+        return [store for store in stores if store.exists]
 
     async def _name_turns(self, store: CheckpointStore) -> None:
         turns: list[Any] = await store.run(lambda connection: connection.execute(TURNS).fetchall())
