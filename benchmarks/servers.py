@@ -7,9 +7,11 @@ more.
 """
 
 import argparse
+import asyncio
 import os
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,6 +23,8 @@ from benchmarks.bench import Bench, environment
 from benchmarks.provider import Provider, serving
 from benchmarks.scenarios import request_size
 from benchmarks.server import CALLS, LATENCY, SETTINGS, Took, running, talked, used
+from hone.stores.postgres import home as postgres_home
+from hone.stores.postgres.database import PostgresDatabase, PostgresPool
 from tests import databases
 
 COMMITS = "SELECT sum(xact_commit)::bigint FROM pg_stat_database"
@@ -111,21 +115,76 @@ def look(url: str) -> tuple[float, float, float]:
     return server_time(Path(folder[0])) * 1000, float(commits[0]), float(written[0])
 
 
+async def measure_parts(url: str, count: int) -> None:
+    """Print what each step of sharing costs, one after another on a database that has nothing else to do."""
+    pool = PostgresPool(url)
+    stores = postgres_home.over(PostgresDatabase(pool, "bench"), "bench", pool.close)
+    assert stores.open_switchboard is not None
+    board, claims = stores.open_switchboard("one"), stores.claims
+
+    async def claim() -> None:
+        async with claims.hold("conversation-talk"):
+            pass
+
+    async def turn() -> None:
+        await board.begin("talk")
+        await board.end("talk")
+
+    async with claims.hold("conversation-other"):
+        steps: dict[str, Callable[[], Awaitable[object]]] = {
+            "claim and release": claim,
+            "confirm a claim": lambda: claims.confirm("conversation-other"),
+            "begin and end a turn": turn,
+            "look for what others left": lambda: board.receive((), ("",)),
+            "list busy conversations": board.busy,
+        }
+        for name, step in steps.items():
+            await step()
+            before, began = look(url)[0], time.perf_counter()
+            for _ in range(count):
+                await step()
+            taken, spent = (time.perf_counter() - began) * 1000, look(url)[0] - before
+            print(f"{name:28} {taken / count:8.3f} ms, {spent / count:8.3f} ms of the database's processor")
+    await board.close()
+    await stores.close()
+    with psycopg.connect(url, autocommit=True) as connection:
+        print(f"claims at a time, by default: {count_locks(connection):,}")
+
+
+def count_locks(connection: psycopg.Connection[tuple[object, ...]]) -> int:
+    """Take claims until the table of locks is full."""
+    held = 0
+    with suppress(psycopg.errors.OutOfMemory):
+        while True:
+            connection.execute(
+                "SELECT pg_advisory_lock(n) FROM generate_series(%s::bigint, %s::bigint) AS n",
+                (held, held + 99),
+            )
+            held += 100
+    return held
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.servers", description=__doc__)
     parser.add_argument("--sessions", type=int, nargs="+", default=[100, 300, 1000], help="[%(default)s]")
     parser.add_argument("--processes", type=int, nargs="+", default=[1, 2, 4], help="[%(default)s]")
     parser.add_argument("--turns", type=int, default=3, help="turns of each conversation [%(default)s]")
     parser.add_argument("--folder", default="/tmp", help="where the database lies [%(default)s]")
+    parser.add_argument("--parts", type=int, metavar="N", help="instead, do each step of sharing N times")
     options = parser.parse_args()
+    if options.parts:
+        with ExitStack() as stack:
+            folder = Path(stack.enter_context(TemporaryDirectory(prefix="hone-servers-", dir=options.folder)))
+            asyncio.run(measure_parts(stack.enter_context(database(folder)), options.parts))
+        return
     print(
         f"{CALLS} tool calls a turn, a provider of {LATENCY * 1000:.0f} ms, {os.cpu_count()} cores, ", end=""
     )
     print(f"load {os.getloadavg()[0]:.1f} at the start\n")
     titles = ("talks", "turns/s", "p99 ms", "srv ms", "db ms", "commits", "WAL KiB")
     print(" " * 24, *(f"{each:>8}" for each in titles))
-    with TemporaryDirectory(prefix="hone-bench-") as folder:
-        bench = Bench(Path(folder), lambda *_: None)
+    with TemporaryDirectory(prefix="hone-bench-") as scratch:
+        bench = Bench(Path(scratch), lambda *_: None)
         with serving(environment(bench.folder()), LATENCY) as provider:
             for sessions in options.sessions:
                 for name, figures in measure(bench, provider, options, sessions):

@@ -17,7 +17,9 @@ from hone.core.switchboard import Post, Switchboard, name_end, name_server
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
 from hone.stores.home import Stores
+from hone.stores.postgres.switchboard import AGAIN
 from hone.web.local_switchboard import Board, LocalSwitchboard
+from tests import databases
 from tests.contract import kinds
 from tests.contract.kinds import new_owner
 from tests.reference.claims import InMemoryClaims
@@ -159,6 +161,25 @@ async def test_who_waits_for_the_end_of_a_turn_is_woken(kind: str) -> None:
             await asyncio.sleep(0)
             two.wake()
             await waiting
+
+
+async def test_a_lost_connection_for_signals_is_opened_again_and_what_came_meanwhile_is_taken() -> None:
+    async with three_servers("postgres") as servers, asyncio.timeout(60):
+        await servers.two.stir(0.01)
+        databases.execute(
+            databases.shared(),
+            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE query LIKE 'LISTEN hone%'",
+        )
+        await servers.two.stir(3_600)  # it says so
+        async with turn(servers, servers.two, "talk"):
+            await servers.one.interrupt("talk")
+            assert (await servers.two.receive(["talk"], ())).interrupted == ["talk"]
+        for _ in range(3):
+            await servers.two.stir(AGAIN)  # it listens again, and looks what it missed
+        waiting = asyncio.create_task(servers.two.stir(3_600))
+        await asyncio.sleep(0)
+        await servers.one.send([Post("two", "talk", "text", "{}")])
+        await waiting
 
 
 async def test_what_a_dead_server_left_is_forgotten_and_what_a_crash_took_is_written_again() -> None:

@@ -218,6 +218,7 @@ class Signals:
         self._channel = f"hone_{hashlib.md5(database.owner.encode(), usedforsecurity=False).hexdigest()}"
         self._meant = (server, "*")
         self._connection: psycopg.Connection[Any] | None = None
+        self._socket = -1  # a connection that broke no longer tells
         self.stirred = asyncio.Event()
         self._next = 0.0
 
@@ -235,7 +236,8 @@ class Signals:
         self._next = loop.time() + AGAIN
         with suppress(psycopg.Error):
             self._connection = await asyncio.to_thread(self._open)
-            loop.add_reader(self._connection.fileno(), self._read)
+            self._socket = self._connection.fileno()
+            loop.add_reader(self._socket, self._read)
             self.stirred.set()  # something may have been said before anybody listened
 
     def _open(self) -> psycopg.Connection[Any]:
@@ -258,5 +260,5 @@ class Signals:
     def close(self) -> None:
         connection, self._connection = self._connection, None
         if connection:
-            asyncio.get_running_loop().remove_reader(connection.fileno())
+            asyncio.get_running_loop().remove_reader(self._socket)
             connection.close()
