@@ -6,10 +6,9 @@ from hone.cli.output import day, measure, moment, pad, wrap_text
 from hone.cli.render import Paint
 from hone.core.events import Curated, Learned
 from hone.core.jobs import Job, State
-from hone.core.ledger import PROJECT, ChangeKind, Target
+from hone.core.ledger import PROJECT, Target
 from hone.core.visible import one_line
 from hone.knowledge import descriptions
-from hone.knowledge.chains import Link
 from hone.knowledge.descriptions import WAITS, DescribedChange, Sign, describe, stat
 from hone.knowledge.folding import Step
 from hone.knowledge.keeper import Keeper
@@ -56,16 +55,6 @@ def _cells(change: DescribedChange) -> tuple[str, str, str, str]:
     entry = change.entry
     marks = "".join(f" ({mark})" for mark in change.marks)
     return f"{change.words}{marks}", str(entry.id), day(entry.at), one_line(entry.change.author.name, 40)
-
-
-def link(each: Link) -> str:
-    """One step of what took the place of what."""
-    entry = each.entry
-    name = one_line(entry.change.author.name, 40)
-    added = "brought back" if entry.change.kind is ChangeKind.UNDO else "added"
-    deed = added if not each.before else "replaced it with" if each.now else "removed"
-    text = each.now or " / ".join(each.before)
-    return f"{day(entry.at)}  change {entry.id}, by {name}, {deed}: {one_line(text, 300)}"
 
 
 def called(target: Target) -> str:

@@ -12,7 +12,7 @@ from hone.app import Hone
 from hone.cli import changes
 from hone.cli.context import in_home, ledger_of
 from hone.cli.options import limit_option, parse_age
-from hone.cli.output import screen_width, to_json
+from hone.cli.output import day, screen_width, to_json
 from hone.cli.render import paint_for
 from hone.core.errors import Refused
 from hone.core.ledger import (
@@ -25,6 +25,7 @@ from hone.core.ledger import (
     USER,
     Actor,
     ChangeId,
+    ChangeKind,
     ChangeQuery,
     ChangeState,
     Entry,
@@ -32,7 +33,7 @@ from hone.core.ledger import (
     skill,
 )
 from hone.core.messages import digest
-from hone.core.visible import path_to_text
+from hone.core.visible import one_line, path_to_text
 from hone.knowledge import descriptions, places, wording
 from hone.knowledge.chains import Link, read_chain
 from hone.knowledge.folding import Files, Step, fold, load_held, steps
@@ -99,7 +100,7 @@ async def log(
     await hone.library.listed()
     if chain:
         links = await read_chain(keeper.ledger, chain)
-        return to_json([link_data(each) for each in links]) if as_json else map(changes.link, links)
+        return to_json([link_data(each) for each in links]) if as_json else map(tell_link, links)
     entries = await keeper.ledger.entries(
         ChangeQuery(
             target=target_of(target, path_to_text(hone.folder)) if target else "",
@@ -130,7 +131,7 @@ async def show(hone: Hone, id: ChangeId, as_json: bool) -> Iterable[str]:
         return to_json(descriptions.data(change))
     diff = changes.diff(entry.change.target, change.steps, paint)
     links = await read_chain(keeper.ledger, id)
-    chain = map(changes.link, links) if len(links) > 1 else ()
+    chain = map(tell_link, links) if len(links) > 1 else ()
     return (*changes.heading(change, paint), *grounds, *await _measured(hone, entry), *diff, *chain)
 
 
@@ -148,6 +149,16 @@ async def _measured(hone: Hone, entry: Entry) -> Sequence[str]:
     came = [text for text in await find_new_entries(keeper, entry) if text in there]
     found = [await hone.findings("entry", target, digest(text.encode())) for text in sorted(came)]
     return [line for lines in found for line in lines]
+
+
+def tell_link(each: Link) -> str:
+    """One step of what took the place of what."""
+    entry = each.entry
+    name = one_line(entry.change.author.name, 40)
+    added = "brought back" if entry.change.kind is ChangeKind.UNDO else "added"
+    deed = added if not each.before else "replaced it with" if each.now else "removed"
+    text = each.now or " / ".join(each.before)
+    return f"{day(entry.at)}  change {entry.id}, by {name}, {deed}: {one_line(text, 300)}"
 
 
 def link_data(link: Link) -> dict[str, object]:
