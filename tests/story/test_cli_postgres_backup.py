@@ -9,14 +9,16 @@ from pathlib import Path
 import apsw
 import pytest
 
+from hone.core.documents import RULES, SPILL, TEMPLATES, all_documents
 from hone.core.ids import SessionId
 from hone.core.messages import user
 from hone.core.ports import Header
 from hone.core.trust import Trust
 from hone.features.backups.elsewhere import pin_rows, save_rows
+from hone.files.documents import FileDocuments
 from hone.models.fake_provider import FakeProvider
 from hone.models.scripted import echo
-from hone.stores.postgres.home import open_stores
+from hone.stores.postgres.home import open_home, open_stores
 from tests import databases
 from tests.cli.driving import Ended, environment, hone
 from tests.stores.test_recall import NOW, PREFIX, talk
@@ -71,6 +73,41 @@ async def test_a_backup_is_a_way_between_postgresql_and_a_home(tmp_path: Path, u
         assert answer.out == "A scripted model heard: and now?\n"
         refused = await homes.act("second", "restore", "a.tgz")
         assert (refused.code, "--replace" in refused.err) == (1, True)
+
+
+async def read_documents(home: Path, url: str) -> list[tuple[str, str, bytes]]:
+    stores = open_home(home, url)
+    try:
+        return [(kind.name, name, data) for kind, name, data in all_documents(stores.documents)]
+    finally:
+        await stores.close()
+
+
+async def test_a_backup_has_the_documents_and_a_restore_trusts_nothing_unless_it_is_asked_to(
+    tmp_path: Path, urls: tuple[str, str]
+) -> None:
+    async with FakeProvider(echo) as stage:
+        homes = Homes(tmp_path, stage, {"first": urls[0], "plain": "", "second": urls[1]})
+        await homes.done("first", "run", "-q", "hello")
+        await homes.done("first", "trust", "--yes")
+        stores = open_home(tmp_path / "first", urls[0])
+        stores.documents.write(TEMPLATES, "a.json", b"one")
+        stores.documents.write(SPILL, "x.txt", b"long")
+        await stores.close()
+        before = await read_documents(tmp_path / "first", urls[0])
+        await homes.done("first", "backup", "a.tgz")
+        await homes.done("plain", "restore", "a.tgz", "--with-rules")
+        files = FileDocuments(tmp_path / "plain")
+        assert [(kind.name, name, data) for kind, name, data in all_documents(files)] == before
+        await homes.done("second", "restore", "a.tgz")
+        untrusting = [each for each in before if each[0] != RULES.name]
+        assert len(untrusting) < len(before)
+        assert await read_documents(tmp_path / "second", urls[1]) == untrusting
+        await homes.done("second", "restore", "a.tgz", "--replace", "--with-rules")
+        assert await read_documents(tmp_path / "second", urls[1]) == before
+        assert not (tmp_path / "second" / "templates").exists()
+        [kept] = tmp_path.glob("second-before-restore-*")
+        assert (kept / "templates" / "a.json").read_bytes() == b"one", "what was replaced works as a home"
 
 
 @pytest.mark.long
