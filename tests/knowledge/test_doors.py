@@ -62,6 +62,7 @@ DOORS = {
         f"{FILE_SYNC} FileSync._write",
         f"{FILE_SYNC} FileSync.adopt",
         "knowledge/copies.py Copies.publish",
+        "features/checkouts/bases.py HomeBases.save",
     },
     "disk.write": {f"{FILE_SYNC} FileSync._write.write"},
     "disk.remove": {f"{FILE_SYNC} FileSync._write.write"},
@@ -85,7 +86,8 @@ DOORS = {
         "features/curator/curator.py Curator._close",
         "features/curator/curator.py Curator.preview",
     },
-    "keeper.wake": {"knowledge/tools.py reading_tools.skill_view", "knowledge/library.py Library._load"},
+    "library.wake": {"knowledge/tools.py reading_tools.skill_view"},
+    "keeper.mark": {"knowledge/library.py Library.wake", "features/checks/checker.py SkillChecker._follow"},
     "keeper.note": {
         "cli/memory.py _change",
         "cli/slash_commands/memory.py remember",
@@ -94,12 +96,15 @@ DOORS = {
         "features/imports/proposals.py _made",
         "features/experiments/findings.py _proposed",
         "features/mcp/server/sending.py _propose_entry",
+        "features/checkouts/service.py _record",
+        "features/recheck/entries.py settle",
         "web/operations/journal.py _noted",
     },
     "keeper.edit_skill": {
         "cli/skills.py new.act",
         "cli/editing.py edit_document.record",
-        "cli/installing.py installed",
+        "cli/installing.py installed.install",
+        "features/checkouts/service.py _record",
         "cli/skills.py _shelving.shelve",
         "knowledge/tools.py managing_tool.skill_manage",
         "features/imports/proposals.py _made",
@@ -200,6 +205,7 @@ def test_below_the_runtime_only_the_disk_writes_files() -> None:
     assert found == {
         *("files/tree.py", "files/atomic.py", "files/moving.py", "files/opening.py"),
         "files/erasing.py",
+        "files/documents.py",
     }
 
 

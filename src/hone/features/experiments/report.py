@@ -10,7 +10,7 @@ from hone.cli.drawing import framed
 from hone.core.visible import one_line
 from hone.features.experiments.findings import Finding, points, signed
 from hone.features.experiments.statistics import SUCCESS, TOKENS, Difference
-from hone.features.experiments.values import Arm, EffectVerdict, Study
+from hone.features.experiments.values import Arm, EffectVerdict, Run, Study
 
 TITLES = ("", "with", "without", "difference", "95% interval")
 WIDTH, LABELS, VALUES, ROW, TOP = 860, 220, 200, 34, 64
@@ -111,7 +111,7 @@ def data(finding: Finding) -> dict[str, Any]:
             }
             for each in finding.differences
         ],
-        "runs": msgspec.to_builtins(study.runs),
+        "runs": [_told(each) for each in study.runs],
     }
 
 
@@ -145,3 +145,9 @@ def _drawn(each: Difference, y: int) -> Iterator[str]:
 def _told(finding: Finding) -> str:
     said = (f"{name}: {apart}, {span}." for name, _, _, apart, span in map(_cells, finding.differences))
     return " ".join((*said, sentence(finding)))
+
+
+def _told(run: Run) -> dict[str, Any]:
+    """Return a run for JSON. Only one on a held-out task names it."""
+    told: dict[str, Any] = msgspec.to_builtins(run)
+    return told if run.task else {name: value for name, value in told.items() if name != "task"}
