@@ -98,6 +98,7 @@ DOORS = {
         "features/mcp/server/sending.py _propose_entry",
         "features/checkouts/service.py _record",
         "features/recheck/entries.py settle",
+        "features/payback/unused.py propose",
         "web/operations/journal.py _noted",
     },
     "keeper.edit_skill": {

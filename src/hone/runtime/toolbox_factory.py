@@ -13,12 +13,12 @@ from hone.core.loading import import_object
 from hone.core.permit import Effect
 from hone.core.secrets import conceal, redact
 from hone.core.tool import CallGuard, Tool, Toolbox
+from hone.core.tool_context import ToolContext
 from hone.core.work import Work
 from hone.models.http import Http, ReplyBounds
 from hone.models.http.addresses import public_only
 from hone.runtime.guardrails import Guard, Remember, RememberingGuard
 from hone.runtime.model_factory import open_keys
-from hone.runtime.vouching import Vouching
 from hone.sandbox.choice import Sandbox
 from hone.sandbox.report import describe_view
 from hone.settings import Settings
@@ -200,3 +200,23 @@ class ToolboxFactory:
         safe = [SafeTool(Withholding(tool, folder), self._redact) for tool in tools]
         wrapped = deps.wrap(safe, folder, work)
         return {tool.spec.name: self.wall(tool) for tool in wrapped}, shell
+
+
+class Vouching:
+    """Tells the sandbox which sensitive files a tool writes with the owner's consent. A command that runs in the
+    background meanwhile would otherwise be taken for the writer, and the file undone."""
+
+    def __init__(self, sandbox: Sandbox) -> None:
+        self._sandbox = sandbox
+
+    async def before_write(self, path: Path, before: bytes | None, context: ToolContext) -> None:
+        self._sandbox.vouch(path)
+
+    async def after_write(self, path: Path, data: bytes, context: ToolContext) -> None:
+        """Do nothing: the sandbox was told before the write."""
+
+    @asynccontextmanager
+    async def around_command(
+        self, folder: Path, text: str, context: ToolContext, *, network: bool
+    ) -> AsyncIterator[None]:
+        yield

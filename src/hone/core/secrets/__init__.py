@@ -6,11 +6,10 @@ modules of this package. The work is linear in the length of the text.
 
 from collections.abc import Sequence
 
-from hone.core.secrets.formats import find_in_files
 from hone.core.secrets.keys import without_keys
 from hone.core.secrets.known import conceal, mask_password, passwords
 from hone.core.secrets.marks import marked
-from hone.core.secrets.places import find_values
+from hone.core.secrets.places import find_in_files, find_values
 from hone.core.secrets.prose import find_in_prose
 from hone.core.secrets.seeds import find_seeds
 from hone.core.secrets.tokens import without_tokens

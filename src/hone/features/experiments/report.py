@@ -111,7 +111,7 @@ def data(finding: Finding) -> dict[str, Any]:
             }
             for each in finding.differences
         ],
-        "runs": [_told(each) for each in study.runs],
+        "runs": [_run_data(each) for each in study.runs],
     }
 
 
@@ -147,7 +147,7 @@ def _told(finding: Finding) -> str:
     return " ".join((*said, sentence(finding)))
 
 
-def _told(run: Run) -> dict[str, Any]:
+def _run_data(run: Run) -> dict[str, Any]:
     """Return a run for JSON. Only one on a held-out task names it."""
     told: dict[str, Any] = msgspec.to_builtins(run)
     return told if run.task else {name: value for name, value in told.items() if name != "task"}
