@@ -203,8 +203,8 @@ class ToolboxFactory:
 
 
 class Vouching:
-    """Tells the sandbox which sensitive files a tool writes with the owner's consent. A command that runs in the
-    background meanwhile would otherwise be taken for the writer, and the file undone."""
+    """Tells the sandbox which sensitive files a tool writes with the owner's consent. A command that runs
+    meanwhile would otherwise be taken for the writer, and the file undone."""
 
     def __init__(self, sandbox: Sandbox) -> None:
         self._sandbox = sandbox
