@@ -139,7 +139,7 @@ def describe(row: LessonRow, comparison: Comparison, days: int) -> Iterator[str]
     """Say everything about one lesson."""
     lesson, cost = row.lesson, row.cost
     what = f"skill {lesson.name}" if lesson.is_skill else f"{lesson.name}: {one_line(lesson.text, 500)}"
-    yield f"BilledLesson {lesson.latest} ({lesson.state}), first from change {lesson.change}: {what}"
+    yield f"Lesson {lesson.latest} ({lesson.state}), first from change {lesson.change}: {what}"
     review, curator, cached, fresh = round_together(
         (cost.review, cost.curator, cost.cached, cost.fresh), TENTH
     )
