@@ -1,6 +1,7 @@
 """J2, E2: work is queued in the transaction that makes it, and comes to workers on any machine, in turn."""
 
 import asyncio
+import gc
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
@@ -32,6 +33,8 @@ TICKETS = """
 SELECT args FROM hone_jobs.procrastinate_jobs WHERE args ->> 'owner' = %s AND status = 'todo' ORDER BY id
 """
 ALARM = "SELECT at - (extract(epoch FROM now()) * 1000000)::bigint FROM hone_jobs.alarms WHERE owner = %s"
+
+TAKEN_AWAY = "SET search_path = hone_jobs; DELETE FROM procrastinate_jobs WHERE status = 'doing'"
 
 Ask = Callable[..., list[Any]]
 
@@ -358,3 +361,22 @@ async def test_a_lost_connection_is_said_once_and_work_goes_on(database: str) ->
             await queue(stores, 1, "last ")
             await until_done(stores)
         await stores.close()
+
+
+async def test_what_the_engine_cannot_note_prints_no_traceback(caplog: pytest.LogCaptureFixture) -> None:
+    """Somebody took over a ticket of a worker that was stopped for long, and it is done when that returns."""
+    with databases.new_database() as url:
+        stores = open_stores(url, "", "own")
+        done: asyncio.Queue[WorkItem] = asyncio.Queue()
+        inner = reviewing({"": stores}, done)
+
+        async def perform(item: WorkItem) -> bool:
+            databases.execute(url, TAKEN_AWAY)
+            return await inner(item)
+
+        async with working(stores, perform):
+            await queue(stores, 3)
+            await until_done(stores)
+        gc.collect()
+        await stores.close()
+    assert [record.getMessage() for record in caplog.records] == []

@@ -9,8 +9,8 @@ import asyncio
 import logging
 import os
 import socket
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -102,7 +102,10 @@ class PostgresDelivery:
         self._own = own
 
     async def serve(self, perform: Perform, concurrency: int, say: Callable[[str], None]) -> None:
-        silence()
+        with silent_engine():
+            await self._serve(perform, concurrency, say)
+
+    async def _serve(self, perform: Perform, concurrency: int, say: Callable[[str], None]) -> None:
         is_told = False
         while True:
             try:
@@ -271,7 +274,25 @@ async def _commit_at_once(connection: "psycopg.AsyncConnection[Any]") -> None:
     await connection.set_autocommit(True)
 
 
-def silence() -> None:
-    """The engine and its pool log what passes by itself, with tracebacks. We say it in one sentence."""
+@contextmanager
+def silent_engine() -> Iterator[None]:
+    """The engine and its pool log what passes by itself, with tracebacks, and leave errors to whoever looks
+    at their tasks. We say it in one sentence."""
     for name in ("procrastinate", "psycopg.pool"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
+    loop = asyncio.get_running_loop()
+    before = loop.get_exception_handler()
+
+    def handle(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        if isinstance(context.get("exception"), TROUBLE):
+            return
+        if before:
+            before(loop, context)
+        else:
+            loop.default_exception_handler(context)
+
+    loop.set_exception_handler(handle)
+    try:
+        yield
+    finally:
+        loop.set_exception_handler(before)
