@@ -28,7 +28,7 @@ SCALE = 10**6
 NOTHING_SAVED = "reviews that saved nothing"
 ONLY_REMOVED = "reviews that only removed something"
 FAILED = "tries of reviews that failed"
-NOTHING_CURATED = "curator runs that changed nothing"
+NOTHING_CURATED = "curator runs that changed nothing, and trials of the gate"
 UNKNOWN = "entries in prompts that the log does not know"
 
 

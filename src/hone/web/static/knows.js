@@ -24,10 +24,13 @@ export function knows(talk, told) {
     news, waiting, parts, skills);
   const panel = { root, all: false };
   let seen = null;
+  let asked = 0;
   const again = () => panel.fresh().catch(complain);
   panel.fresh = async () => {
     const path = talk.id ? at("sessions", talk.id, "known") : "/api/known";
+    const number = ++asked;
     const [data, pending, shaped] = await Promise.all([get(path, {}, talk.signal), get("/api/pending", {}, talk.signal), shapers(talk)]);
+    if (number !== asked) return; // a later question is under way, and knows more
     for (const each of data.entries) each.shaped = shaped.entries.has(`${each.part} ${each.text}`);
     for (const each of data.skills) each.shaped = shaped.skills.has(each.name);
     told(data);
