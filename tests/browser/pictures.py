@@ -20,7 +20,7 @@ FOLDER = Path("docs/pictures")
 INTO_VIEW = "each => each.scrollIntoView({block: 'end'})"
 PLACES = (
     *("new", "chat", "learning", "journal", "skills", "skill", "sessions", "session", "reviews"),
-    *("figures", "access", "more", "curator", "permissions", "templates", "template", "experiments"),
+    *("figures", "payback", "access", "more", "curator", "permissions", "templates", "template", "experiments"),
     *("experiment", "backends"),
 )
 STATES = ("palette", "known", "conversations")

@@ -151,8 +151,9 @@ async def lists(tab: Tab, planted: Sequence[Planted]) -> int:
     for place in LISTS:
         await shown(tab, f"#/{place}", marks)
     await shown(tab, "#/figures", [])
+    await shown(tab, "#/payback", marks)
     await shown(tab, "#/backends", marks[-1:])
-    return len(LISTS) + 2
+    return len(LISTS) + 3
 
 
 async def details(tab: Tab, planted: Sequence[Planted], *, talk: bool) -> int:
