@@ -20,8 +20,8 @@ FOLDER = Path("docs/pictures")
 INTO_VIEW = "each => each.scrollIntoView({block: 'end'})"
 PLACES = (
     *("new", "chat", "learning", "journal", "skills", "skill", "sessions", "session", "reviews"),
-    *("figures", "payback", "access", "more", "curator", "permissions", "templates", "template", "experiments"),
-    *("experiment", "backends"),
+    *("figures", "payback", "access", "more", "curator", "permissions", "templates", "template"),
+    *("experiments", "experiment", "backends"),
 )
 STATES = ("palette", "known", "conversations")
 """What opens over the chat."""
