@@ -11,8 +11,8 @@ import time
 import types
 
 LINUX_ONLY = {
-    os: """pidfd_open memfd_create getrandom setxattr getxattr listxattr removexattr sched_getaffinity
-        sched_setaffinity posix_fadvise posix_fallocate copy_file_range splice eventfd O_PATH O_TMPFILE
+    os: """pidfd_open memfd_create getrandom setxattr getxattr listxattr removexattr
+        posix_fadvise posix_fallocate copy_file_range splice eventfd O_PATH O_TMPFILE
         O_NOATIME O_DIRECT getresuid setresuid getresgid setresgid unshare setns pipe2 fdatasync""",
     fcntl: """F_SETLEASE F_GETLEASE F_NOTIFY F_SETPIPE_SZ F_GETPIPE_SZ F_ADD_SEALS F_OFD_SETLK F_OFD_SETLKW
         F_SETSIG F_GETSIG DN_MODIFY""",
