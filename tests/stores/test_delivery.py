@@ -250,7 +250,7 @@ async def test_every_owners_work_is_delivered_once_and_in_turn(database: str) ->
             found = [await done.get() for _ in range(33)]
         reviews = [item for item in found if item.kind is TicketKind.REVIEW]
         assert sorted(item.job or 0 for item in reviews if not item.owner) == list(range(1, 31))
-        assert [item.owner for item in reviews].index("one") < 4, "not behind all of the other's"
+        assert [item.owner for item in reviews].index("one") < 10, "far ahead of the last of the other's"
         assert {item.owner for item in found if item.kind is TicketKind.TEND} == {"", "one"}
         for stores in (many, one):
             assert await stores.jobs.waiting() == ()
