@@ -111,6 +111,7 @@ function heard(talk) {
     },
     ended: (data) => {
       pass("ended")(data);
+      talk.knows.fresh().catch(complain); // the news of all sessions may have come before this one had a name
       talk.turn.offer(talk.spoken ? () => resend(talk, talk.spoken).catch(complain) : null, () => branch(talk).catch(complain),
         (element) => why(talk, element, 0).catch(complain));
       talk.asking.clear();
