@@ -56,6 +56,11 @@ async def correct(page: Page, home: Path) -> None:
     await knows.get_by_role("button", name="Undo").click()
     await expect(knows.locator("summary", has_text=tale.WISH)).to_be_visible()
     assert (home / "USER.md").read_text() == f"- {tale.WISH}\n"
+    for name, text in (("Pin", f"{tale.WISH} (pinned)"), ("Unpin", tale.WISH)):
+        await knows.locator("summary", has_text=tale.WISH).click()
+        await knows.get_by_role("button", name=name, exact=True).first.click()
+        await expect(knows.locator("summary .plain", has_text=tale.WISH)).to_have_text(text)
+        assert (home / "USER.md").read_text() == f"- {text}\n"
 
 
 async def undo(page: Page) -> None:

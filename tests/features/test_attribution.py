@@ -28,7 +28,7 @@ from hone.features.attribution.items import list_items
 from hone.features.attribution.judging import judge
 from hone.features.attribution.report import to_data, write_lines
 from hone.features.attribution.values import AnsweredTurn, Explanation, ItemKind, ItemPlace, Method, Use
-from hone.knowledge.journal import Add, Remove, ReplaceEntry
+from hone.knowledge.journal import Add, PinEntry, Remove, ReplaceEntry
 from hone.knowledge.keeper import OWNER
 from hone.knowledge.skills.folder import Create
 from hone.models.scripted import Scripted, call, lines
@@ -130,7 +130,11 @@ async def test_an_answer_names_the_entry_that_shaped_it_and_the_step_that_undoes
         }
         [judged] = explanation.used
         assert (judged.by, judged.item.place, judged.change) == ((Method.MEASURE,), ItemPlace.PROMPT, 1)
-        assert "hone undo 1" in judged.steps
+        assert {"hone undo 1", "hone memory pin 1"} <= {*judged.steps}
+        await hone.keeper.note([(MEMORY, PinEntry("heron"))], OWNER)
+        [pinned] = (await why(hone)).used
+        assert pinned.pinned
+        assert f"hone memory unpin {pinned.change}" in pinned.steps, "a pin changes no word of it"
         assert "heron" in judged.because
         lines = "\n".join(write_lines(explanation))
         assert "hone undo 1" in lines

@@ -360,6 +360,8 @@ LOOKS = (
 TYPED: tuple[tuple[str, list[tuple[str, str]]], ...] = (
     ("memory add 'Likes tea.'", [("add", MEMORY)]),
     ("memory replace tea 'Likes rain.'", [("replace", MEMORY)]),
+    ("memory pin rain", [("pin", MEMORY)]),
+    ("memory unpin rain", [("unpin", MEMORY)]),
     ("memory rm rain", [("remove", MEMORY)]),
     ("memory edit", [("edit", MEMORY)]),
     (f"skills new {NAME} --from FILE", [("create", skill(NAME))]),

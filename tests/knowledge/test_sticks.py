@@ -25,10 +25,11 @@ from hone.core.ledger import (
 from hone.core.messages import digest
 from hone.core.trust import Trust
 from hone.knowledge.admission import LearningMode, Verdict, judge
-from hone.knowledge.journal import Add, Edit, Remove, ReplaceEntry
+from hone.knowledge.journal import Add, Edit, PinEntry, Remove, ReplaceEntry, UnpinEntry
 from hone.knowledge.keeper import OWNER
 from hone.knowledge.origins import Origins
 from hone.knowledge.resemblance import contradicts, resembles
+from hone.knowledge.vetting import PINNED
 from hone.knowledge.withdrawn import Withdrawals, for_review
 from tests.conftest import Figures
 from tests.knowledge.lessons import HERE, Lessons, is_active, lessons, waits
@@ -262,6 +263,60 @@ async def test_what_the_owner_does_while_a_review_works_counts_when_it_ends(home
         made_now = await it.keeper.commit(ledger, finish)
         assert [each.change.standing for each in made_now] == ["pending", "pending"]
         assert await it.active() == ["Use spaces."]
+
+
+@pytest.mark.parametrize("actor", [Actor.AGENT, Actor.REVIEW, Actor.CURATOR, Actor.CLIENT])
+@pytest.mark.parametrize(("said", "old", "later", "new"), CHANGED[:4])
+async def test_what_an_agent_wants_to_change_of_a_pinned_entry_waits_and_the_rest_does_not(
+    home: Path, said: str, old: str, later: str, new: str, actor: Actor
+) -> None:
+    ways: list[Edit] = [Add(new), Add(f"{new} (pinned)"), ReplaceEntry(old, new), Remove(old)]
+    for number, edit in enumerate(ways):
+        async with lessons(home / str(number)) as it:
+            it.say(said)
+            assert is_active(await it.note(Add(f"{old} (pinned)"), "#1", target=MEMORY))
+            assert await it.active() == [old], "an agent pins nothing"
+            await it.keeper.note([(MEMORY, PinEntry(old))], OWNER)
+            it.say(later)
+            it.say("I like rain.")
+            where = MEMORY if isinstance(edit, ReplaceEntry | Remove) else USER
+            made = await it.note(edit, "#2", target=where, actor=actor)
+            assert await it.active() == [f"{old} (pinned)"], made
+            assert is_active(await it.note(Add("Likes rain."), "#3", target=MEMORY))
+            if isinstance(edit, ReplaceEntry) and actor is Actor.REVIEW:
+                assert isinstance(made, Entry)
+                assert made.change.cause == PINNED
+                await it.keeper.approve(made.id)
+                assert await it.active() == [f"{new} (pinned)", "Likes rain."], "the pin stays"
+                await it.keeper.note([(MEMORY, UnpinEntry(new))], OWNER)
+                assert await it.active() == [new, "Likes rain."]
+                it.say(f"No: {said}")
+                assert is_active(await it.note(ReplaceEntry(new, old), "#4", target=MEMORY))
+
+
+async def test_what_was_pinned_while_a_review_worked_stays(home: Path) -> None:
+    async with lessons(home) as it:
+        it.say("Use tabs.")
+        await it.note(Add("Use tabs."), "#1")
+        it.say("Use spaces, please.")
+        staged, ledger = it.keeper.stage()
+        await staged.note([(USER, ReplaceEntry("Use tabs.", "Use spaces."))], it.author("#2"))
+        await it.keeper.note([(USER, PinEntry("Use tabs."))], OWNER)
+
+        async def finish(changes: Sequence[Change], contents: Mapping[str, bytes]) -> Sequence[Entry]:
+            return await it.ledger.record(changes, contents, it.clock.now())
+
+        [made] = await it.keeper.commit(ledger, finish)
+        assert waits(made)
+        assert await it.active() == ["Use tabs. (pinned)"]
+
+
+@pytest.mark.parametrize("edit", [PinEntry("tea"), UnpinEntry("rain")])
+async def test_a_pin_that_is_there_already_is_refused(home: Path, edit: Edit) -> None:
+    async with lessons(home) as it:
+        await it.keeper.note([(USER, Add("Likes tea (pinned)")), (USER, Add("Likes rain."))], OWNER)
+        with pytest.raises(Refused, match=r"already pinned|not pinned"):
+            await it.keeper.note([(USER, edit)], OWNER)
 
 
 async def test_what_was_rejected_is_told_to_no_model(home: Path) -> None:

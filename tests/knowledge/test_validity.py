@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hone import Hone
 from hone.core.clock import ManualClock
 from hone.core.ledger import MEMORY
+from hone.core.value import replace
 from hone.knowledge import journal, validity
 from hone.knowledge.journal import Add, size
 from hone.knowledge.keeper import OWNER
@@ -39,6 +40,16 @@ def test_an_entry_and_its_dates_come_back_as_they_were_and_only_the_words_count(
         assert not known.holds(until + timedelta(days=1))
 
 
+@given(texts.filter(bool), st.none() | st.dates(min_value=date(1000, 1, 1)))
+def test_a_pin_comes_and_goes_and_changes_nothing_else(text: str, until: date | None) -> None:
+    bare = validity.renew(validity.pin(text, on=False), until)
+    pinned = validity.pin(bare)
+    assert validity.read(pinned) == replace(validity.read(bare), pinned=True)
+    assert validity.pin(pinned) == pinned
+    assert validity.pin(pinned, on=False) == bare
+    assert size(journal.format_entry(pinned)) == size(journal.format_entry(bare))
+
+
 @pytest.mark.parametrize(
     "entry",
     [
@@ -48,6 +59,10 @@ def test_an_entry_and_its_dates_come_back_as_they_were_and_only_the_words_count(
         "x ()",
         "x (from)",
         "x(until 2026-01-01)",
+        "x (pinned until 2026-01-01)",
+        "x (pinned, )",
+        "x (pinneduntil 2026-01-01)",
+        "(pinned)",
     ],
 )
 def test_what_is_no_date_is_part_of_the_words(entry: str) -> None:

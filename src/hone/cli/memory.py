@@ -20,7 +20,18 @@ from hone.core.screen import screen
 from hone.core.visible import one_line, visible
 from hone.core.waiting import uninterrupted
 from hone.knowledge import descriptions, journal
-from hone.knowledge.journal import Add, Block, Edit, Remove, ReplaceEntry, blocks, entries, format_entry
+from hone.knowledge.journal import (
+    Add,
+    Block,
+    Edit,
+    PinEntry,
+    Remove,
+    ReplaceEntry,
+    UnpinEntry,
+    blocks,
+    entries,
+    format_entry,
+)
 from hone.knowledge.keeper import OWNER, Keeper
 from hone.knowledge.places import path_of, place_of
 from hone.knowledge.sections import Section, data, section, sections, targets
@@ -86,6 +97,29 @@ async def replace(hone: Hone, match: str, text: str, part: str | None) -> list[s
     return await _change(hone, part, ReplaceEntry(match, text), match)
 
 
+@memory.command(short_help="Pin an entry: only you can change it then.")
+@click.argument("match", metavar="ENTRY")
+@click.option("--in", "part", type=PART, help="The part it is in. [default: the one that has it]")
+@in_home
+async def pin(hone: Hone, match: str, part: str | None) -> list[str]:
+    """Pin an entry, named by its change number or by a unique part of its text.
+
+    Agents cannot change or remove a pinned entry. What they propose waits for you: hone pending.
+    """
+    found, text = await _named(hone, match, part)
+    return await _change(hone, found, PinEntry(text), text)
+
+
+@memory.command(short_help="Let agents change a pinned entry again.")
+@click.argument("match", metavar="ENTRY")
+@click.option("--in", "part", type=PART, help="The part it is in. [default: the one that has it]")
+@in_home
+async def unpin(hone: Hone, match: str, part: str | None) -> list[str]:
+    """Unpin an entry, named by its change number or by a unique part of its text."""
+    found, text = await _named(hone, match, part)
+    return await _change(hone, found, UnpinEntry(text), text)
+
+
 @memory.command(short_help="Open a part of the journal in an editor.")
 @click.argument("part", type=PART, default="memory")
 @click.pass_obj
@@ -110,6 +144,22 @@ def edit(options: Options, part: str) -> None:
     entry = edited.entry
     [change] = with_home(options, lambda hone: descriptions.describe(hone.keeper, [entry]))
     click.echo(f"Recorded as change {entry.id}: {descriptions.stat(change.steps)}.")
+
+
+async def _named(hone: Hone, match: str, part: str | None) -> tuple[str | None, str]:
+    """Return the part and the text of the entry that a change brought; other names are words of it."""
+    if not (match.isascii() and match.isdigit()):
+        return part, match
+    found = [
+        (each.name, text)
+        for each in await sections(hone.keeper, hone.folder)
+        if part in (None, each.name)
+        for text, entry in each.brought.items()
+        if entry.id == int(match)
+    ]
+    if len(found) > 1:
+        raise Refused(f"Several entries came with change {match}; name one by its text.")
+    return found[0] if found else (part, match)
 
 
 async def _synced(keeper: Keeper, target: Target) -> str:

@@ -14,7 +14,7 @@ from hone.core.errors import AlreadyKnown, Conflict, Refused
 from hone.core.ledger import ChangeKind
 from hone.core.messages import digest
 from hone.core.visible import visible
-from hone.knowledge.validity import read
+from hone.knowledge.validity import pin, read
 
 MARK, INDENT = "- ", "  "
 FENCES = ("```", "~~~")
@@ -48,6 +48,18 @@ class Remove(Struct, frozen=True):
     match: str
 
 
+class PinEntry(Struct, frozen=True):
+    """Only the owner pins. What an agent wants to change of a pinned entry waits for the owner."""
+
+    kind: ClassVar[ChangeKind] = ChangeKind.PIN
+    match: str
+
+
+class UnpinEntry(Struct, frozen=True):
+    kind: ClassVar[ChangeKind] = ChangeKind.UNPIN
+    match: str
+
+
 class SetText(Struct, frozen=True):
     """The whole text, as the owner, an undo or a merge makes it. `seen` is the digest of what the editor saw;
     empty: any."""
@@ -57,7 +69,7 @@ class SetText(Struct, frozen=True):
     seen: str = ""
 
 
-Edit = Add | ReplaceEntry | Remove | SetText
+Edit = Add | ReplaceEntry | Remove | PinEntry | UnpinEntry | SetText
 
 
 def blocks(text: str) -> list[Block]:
@@ -105,6 +117,8 @@ def _edited(text: str, edit: Edit) -> str:
             return _with(text, _found(text, edit.match), format_entry(_worded(edit.text, text)))
         case Remove():
             return _with(text, _found(text, edit.match), "")
+        case PinEntry() | UnpinEntry():
+            return _pinned(text, _found(text, edit.match), on=isinstance(edit, PinEntry))
         case SetText():
             if edit.seen and edit.seen != digest(text.encode()):
                 raise Conflict("The journal is no longer what you saw; read it again and repeat the change.")
@@ -178,6 +192,18 @@ def _ended(text: str) -> str:
 def _with(text: str, at: int, raw: str) -> str:
     found = blocks(text)
     return "".join((*(each.raw for each in found[:at]), raw, *(each.raw for each in found[at + 1 :])))
+
+
+def _pinned(text: str, at: int, *, on: bool) -> str:
+    entry = blocks(text)[at].entry or ""
+    if read(entry).pinned is on:
+        raise Refused(f"This entry is {'already' if on else 'not'} pinned; nothing was changed.")
+    return _with(text, at, format_entry(pin(entry, on=on)))
+
+
+def find_entry(text: str, match: str) -> str:
+    """Return the one entry that is meant. Raises Refused."""
+    return blocks(text)[_found(text, match)].entry or ""
 
 
 def _found(text: str, match: str) -> int:

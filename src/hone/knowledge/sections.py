@@ -13,7 +13,7 @@ from hone.knowledge import places
 from hone.knowledge.journal import blocks, entries, size
 from hone.knowledge.keeper import Keeper
 from hone.knowledge.snapshots import journals
-from hone.knowledge.validity import past
+from hone.knowledge.validity import past, read
 
 
 class Section(Struct, frozen=True):
@@ -108,10 +108,11 @@ def data(section: Section) -> dict[str, Any]:
 def _entry_data(text: str, section: Section) -> dict[str, Any]:
     entry = section.brought.get(text)
     if entry is None:
-        return {"text": text}
+        return {"text": text, "pinned": read(text).pinned}
     author = entry.change.author
     return {
         "text": text,
+        "pinned": read(text).pinned,
         "change": entry.id,
         "at": entry.at.isoformat(),
         "actor": author.actor,

@@ -1,7 +1,8 @@
-"""Read and write from when and until when an entry holds: plain text at its end.
+"""Read and write what an entry says about itself, as plain text at its end: from when and until when it
+holds, and whether the owner has pinned it.
 
-`The staging server is down (until 2026-12-31)`. The dates do not count towards the limit, and an edit by hand
-may change them. What is not a date is the entry's own words.
+`The staging server is down (until 2026-12-31)`, `Deploys happen on Tuesdays (pinned)`. These marks do not
+count towards the limit, and an edit by hand may change them. Everything else is the entry's own words.
 """
 
 from collections.abc import Iterable
@@ -10,50 +11,61 @@ from datetime import date, timedelta
 from msgspec import Struct
 
 from hone.core.regex import regex
+from hone.core.value import replace
 
 DEFAULT_DAYS = 30
 """How long the owner's word that something does not work holds."""
 _DATE = r"\d{4}-\d\d-\d\d"
-_SUFFIX = regex(rf"\s+\((?:from ({_DATE}))?(?:(?:(?<=\d) )?until ({_DATE}))?\)$")
+_SUFFIX = regex(
+    rf"\s+\((?:(pinned)(?:, (?=[fu])|(?=\))))?(?:from ({_DATE}))?(?:(?:(?<=\d) )?until ({_DATE}))?\)$"
+)
 
 
 class Validity(Struct, frozen=True):
-    """An entry without its dates, and the dates; both days are included."""
+    """An entry without its marks, and the marks. Both days are included."""
 
     wording: str
     since: date | None = None
     until: date | None = None
+    pinned: bool = False
 
     def holds(self, today: date) -> bool:
         return (self.since is None or self.since <= today) and (self.until is None or today <= self.until)
 
 
 def read(entry: str) -> Validity:
-    """Split an entry into its words and its dates."""
+    """Split an entry into its words and its marks."""
     found = _SUFFIX.search(entry)
-    if found is None or not (found[1] or found[2]) or not entry[: found.start()].strip():
+    if found is None or not any(found.groups()) or not entry[: found.start()].strip():
         return Validity(entry)
     try:
-        since, until = (date.fromisoformat(each) if each else None for each in found.groups())
+        since, until = (date.fromisoformat(each) if each else None for each in found.groups()[1:])
     except ValueError:
         return Validity(entry)
-    return Validity(entry[: found.start()], since, until)
+    return Validity(entry[: found.start()], since, until, bool(found[1]))
+
+
+def write(known: Validity) -> str:
+    """Put an entry together again."""
+    dates = " ".join(f"{word} {day}" for word, day in (("from", known.since), ("until", known.until)) if day)
+    marks = ", ".join(filter(None, ("pinned" if known.pinned else "", dates)))
+    return f"{known.wording} ({marks})" if marks else known.wording
+
+
+def pin(entry: str, *, on: bool = True) -> str:
+    """Mark an entry as pinned by the owner, or take the mark away."""
+    return write(replace(read(entry), pinned=on))
 
 
 def limit(entry: str, today: date, days: int = DEFAULT_DAYS) -> str:
     """Give an entry an end, unless it has one."""
     known = read(entry)
-    if known.until is not None:
-        return entry
-    start = f"from {known.since} " if known.since else ""
-    return f"{known.wording} ({start}until {today + timedelta(days)})"
+    return entry if known.until is not None else write(replace(known, until=today + timedelta(days)))
 
 
 def renew(entry: str, until: date | None) -> str:
     """Give an entry another end, or none."""
-    known = read(entry)
-    dates = " ".join(f"{word} {day}" for word, day in (("from", known.since), ("until", until)) if day)
-    return f"{known.wording} ({dates})" if dates else known.wording
+    return write(replace(read(entry), until=until))
 
 
 def valid(entries: Iterable[str], today: date) -> tuple[str, ...]:

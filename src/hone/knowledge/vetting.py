@@ -83,6 +83,7 @@ GROUNDLESS = (
     "Not saved: the words you name say nothing of the kind. Quote the words that state it. If it still "
     "follows from them, use add_anyway."
 )
+PINNED = "the user has pinned the entry that it changes"
 REPLACED = "Not saved: you have just replaced this entry, because the user says otherwise now."
 UNLIKE = (
     "Not saved: the user has taken lessons back, and this has no word of what it rests on: it may be one "
@@ -134,7 +135,7 @@ class Vetting:
         staying = _staying(edits, texts)
         settled: Edits = []
         for target, edit in edits:
-            dated = _date(edit, author, today)
+            dated = _date(_keep_pin(edit, texts[target]), author, today)
             if isinstance(dated, journal.Add):
                 settled += await self._settle_addition(target, dated, staying, author)
             else:
@@ -235,6 +236,7 @@ class Vetting:
             new, old = differences(draft)
             staying = _staying_beside(draft, texts)
             for entry in old:
+                cause = cause or (PINNED if validity.read(entry).pinned else "")
                 await self._check_kept(draft.target, entry, author)
                 gone[entry] = await self._said_since(draft.target, entry, author)
                 _check_age(entry, gone[entry], new)
@@ -257,13 +259,15 @@ class Vetting:
 
     async def examine_staged(self, draft: Draft, since: ChangeId) -> None:
         """Compare what a review has staged with what happened meanwhile. Raises Refused for a lesson that was
-        taken back since, or that contradicts what stands there now."""
+        taken back since, that contradicts what stands there now, or that changes what was pinned."""
         if not places.is_journal(draft.target):
             return
         taken = [
             each for each in await self.withdrawals.all() if each.id > since and each.binds(draft.target)
         ]
-        new, _ = differences(draft)
+        new, old = differences(draft)
+        if any(validity.read(entry).pinned for entry in old):
+            raise Refused(f"It has to wait: {PINNED}.")
         for entry in new:
             if any(each.has(entry) for each in taken):
                 raise Refused("The user took back a lesson like this meanwhile.")
@@ -361,6 +365,14 @@ def _compare(made: Sequence[Step]) -> tuple[list[str], list[str]]:
     return [each for each in after if each not in before], [each for each in before if each not in after]
 
 
+def _keep_pin(edit: journal.Edit, text: str) -> journal.Edit:
+    """Let what replaces a pinned entry be pinned, too. An agent pins nothing by itself."""
+    if not isinstance(edit, journal.Add | journal.ReplaceEntry):
+        return edit
+    replaced = journal.find_entry(text, edit.match) if isinstance(edit, journal.ReplaceEntry) else ""
+    return replace(edit, text=validity.pin(journal.normalize(edit.text), on=validity.read(replaced).pinned))
+
+
 def _date(edit: journal.Edit, author: Author, today: date) -> journal.Edit:
     """Give the owner's word that something does not work an end. Raises Refused if it is not the owner's."""
     if not isinstance(edit, journal.Add | journal.ReplaceEntry):
@@ -383,9 +395,9 @@ def _check_claims(draft: Draft, author: Author) -> None:
 
 
 def _wording(entry: str) -> str:
-    """Return what the owner must have said: the end date of a claim is ours."""
+    """Return what the owner must have said: a pin, and the end date of a claim, are ours."""
     wording = validity.read(entry).wording
-    return wording if is_negative_claim(wording) else entry
+    return wording if is_negative_claim(wording) else validity.pin(entry, on=False)
 
 
 def _staying(

@@ -10,6 +10,7 @@ from hone.core.visible import path_to_text, text_to_path, visible
 from hone.features.attribution.judging import judge
 from hone.features.attribution.values import AnsweredTurn, Explanation, ItemKind, JudgedItem
 from hone.knowledge.sections import Section, sections
+from hone.knowledge.validity import read
 
 
 async def explain(hone: Hone, answer: AnsweredTurn) -> Explanation:
@@ -45,10 +46,16 @@ def _with_steps(
 
 
 def _with_change(judged: JudgedItem, section: Section | None) -> JudgedItem:
-    """The entry may have been changed or removed since the answer."""
-    brought = {visible(text).strip(): entry for text, entry in section.brought.items()} if section else {}
-    entry = brought.get(judged.item.text)
-    if entry is None:
+    """The entry may have been changed or removed since the answer. A new date or a pin changes no word."""
+    held = section.brought if section else {}
+    known = {read(visible(text).strip()).wording: (read(text).pinned, held[text]) for text in held}
+    if section is None or read(judged.item.text).wording not in known:
         return judged
-    steps = (f"hone memory edit {judged.item.name}", f"hone undo {entry.id}", f"hone show {entry.id}")
-    return replace(judged, brought=entry, target=section.target if section else "", steps=steps)
+    pinned, entry = known[read(judged.item.text).wording]
+    steps = (
+        f"hone memory edit {judged.item.name}",
+        f"hone memory {'unpin' if pinned else 'pin'} {entry.id}",
+        f"hone undo {entry.id}",
+        f"hone show {entry.id}",
+    )
+    return replace(judged, brought=entry, target=section.target, pinned=pinned, steps=steps)

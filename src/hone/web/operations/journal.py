@@ -11,7 +11,7 @@ from hone.core.errors import Missing
 from hone.core.ledger import PROJECT, ChangeKind, Entry, Target
 from hone.core.messages import digest
 from hone.core.visible import path_to_text
-from hone.knowledge.journal import Add, Edit, Remove, ReplaceEntry, SetText
+from hone.knowledge.journal import Add, Edit, PinEntry, Remove, ReplaceEntry, SetText, UnpinEntry
 from hone.knowledge.keeper import OWNER
 from hone.knowledge.sections import Section, data, sections, targets
 from hone.web.operation import Nothing, Operation, OperationCall
@@ -33,9 +33,9 @@ class JournalText(msgspec.Struct, frozen=True):
 
 
 class JournalEntryEdit(msgspec.Struct, frozen=True):
-    """`match` names the entry to replace or remove by its words."""
+    """`match` names the entry to replace, remove, pin or unpin by its words."""
 
-    action: Literal["add", "replace", "remove"]
+    action: Literal["add", "replace", "remove", "pin", "unpin"]
     text: str = ""
     match: str = ""
 
@@ -47,6 +47,10 @@ class JournalEntryEdit(msgspec.Struct, frozen=True):
                 return ReplaceEntry(self.match, self.text)
             case "remove":
                 return Remove(self.match)
+            case "pin":
+                return PinEntry(self.match)
+            case "unpin":
+                return UnpinEntry(self.match)
 
 
 class Lines(msgspec.Struct, frozen=True):

@@ -66,10 +66,11 @@ def row(each: SessionSummary) -> dict[str, Any]:
 async def listed(call: OperationCall[SessionQuery, Nothing]) -> dict[str, Any]:
     """Latest activity first, in pages. `more`: there are older ones."""
     query, state = call.query, call.state
+    busy = await state.busy()  # first: a conversation that is not busy has its last answer in its row
     upto = query.skip + query.limit
     found = await state.hone.sessions.list(upto + 1, None if query.all else query.origin)
     rows = [row(each) for each in found[query.skip : upto]]
-    return {"sessions": rows, "more": len(found) > upto, "busy": await state.busy()}
+    return {"sessions": rows, "more": len(found) > upto, "busy": busy}
 
 
 async def one(call: OperationCall[WindowQuery, Nothing]) -> dict[str, Any]:
@@ -78,6 +79,7 @@ async def one(call: OperationCall[WindowQuery, Nothing]) -> dict[str, Any]:
     hone, query = call.state.hone, call.query
     id = await hone.sessions.find(call.path["session"])
     overview = hone.stores.overview
+    busy = id in await call.state.busy()  # first: what is not busy has its answer among its messages
     window = await overview.window(id, query.from_, query.limit)
     sums = await overview.session_sum(id)
     usage = sums.usage if not sums.unpriced else replace(sums.usage, cost=None)
@@ -88,7 +90,7 @@ async def one(call: OperationCall[WindowQuery, Nothing]) -> dict[str, Any]:
         "usage": spent(usage),
         "calls": sums.calls,
         "earlier": [{"messages": messages, "model": model} for messages, model in earlier],
-        "busy": id in await call.state.busy(),
+        "busy": busy,
     }
 
 

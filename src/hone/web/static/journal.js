@@ -65,13 +65,18 @@ function head(part, edit = null) {
 function entry(each, part, folder, fresh) {
   const origin = each.change ? el("p", { class: "meta" }, ACTORS[each.actor] || each.actor, " · ", time(each.at), " · ",
     el("a", { href: way("learning", each.change) }, `change ${each.change}`), each.confirmed ? "" : " · unconfirmed") : null;
-  const remove = action("Remove", async () => {
-    await post(address(part, folder), { edits: [{ action: "remove", match: each.text }] });
-    say("Removed. You can undo it under Learning.");
-    fresh();
-  }, "quiet");
-  remove.setAttribute("aria-label", `Remove: ${each.text}`);
-  return el("li", null, el("div", null, el("p", { class: "plain" }, each.text), origin, measured(each.measured)), remove);
+  const act = (name, told) => {
+    const made = action(name, async () => {
+      await post(address(part, folder), { edits: [{ action: name.toLowerCase(), match: each.text }] });
+      say(told);
+      fresh();
+    }, "quiet");
+    made.setAttribute("aria-label", `${name}: ${each.text}`);
+    return made;
+  };
+  const pin = each.pinned ? act("Unpin", "Unpinned.") : act("Pin", "Pinned. Only you can change it now.");
+  return el("li", null, el("div", null, el("p", { class: "plain" }, each.text), origin, measured(each.measured)),
+    pin, act("Remove", "Removed. You can undo it under Learning."));
 }
 
 function address(part, folder) {

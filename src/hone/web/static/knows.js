@@ -25,12 +25,12 @@ export function knows(talk, told) {
   const panel = { root, all: false };
   let seen = null;
   let asked = 0;
+  let latest = null;
   const again = () => panel.fresh().catch(complain);
-  panel.fresh = async () => {
+  const draw = async (number) => {
     const path = talk.id ? at("sessions", talk.id, "known") : "/api/known";
-    const number = ++asked;
     const [data, pending, shaped] = await Promise.all([get(path, {}, talk.signal), get("/api/pending", {}, talk.signal), shapers(talk)]);
-    if (number !== asked) return; // a later question is under way, and knows more
+    if (number !== asked) return latest; // a later question is under way, and knows more
     for (const each of data.entries) each.shaped = shaped.entries.has(`${each.part} ${each.text}`);
     for (const each of data.skills) each.shaped = shaped.skills.has(each.name);
     told(data);
@@ -43,6 +43,7 @@ export function knows(talk, told) {
     journal(parts, data, fresh, again);
     shelf(skills, data.skills, panel, again);
   };
+  panel.fresh = () => (latest = draw(++asked));
   on(["changed", "learned", "reset"], again, talk.signal);
   return panel;
 }
@@ -115,6 +116,8 @@ async function unfold(each, inner, anew) {
       say("Confirmed.");
       again();
     }) : null,
+    action(each.pinned ? "Unpin" : "Pin", () => change(each, { action: each.pinned ? "unpin" : "pin", match: each.text },
+      each.pinned ? "Unpinned." : "Pinned. Only you can change it now.", again)),
     action("Remove", () => change(each, { action: "remove", match: each.text }, "Removed. You can undo it under Learning.", again))));
   if (!each.change) return;
   const whole = await get(at("changes", each.change));
