@@ -18,7 +18,7 @@ import msgspec
 
 from benchmarks.lab.peer import PYTHON, ROOT, play_job
 from hone.features.lab.figures import ArmFigures, sum_up
-from hone.features.lab.play import LabArm, play_all
+from hone.features.lab.play import LabArm, Played, play_all
 from hone.features.lab.plot import Panel, picture
 from hone.features.lab.report import table, to_data
 from hone.features.lab.world import SESSIONS
@@ -37,9 +37,9 @@ def main() -> None:
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     if options.worlds:
-        run(options, "hone", options.worlds, measure_hone)
+        run(options, "hone", options.worlds, play_hone)
     if options.peer_worlds and PYTHON.exists():
-        run(options, "peer", options.peer_worlds, measure_peer)
+        run(options, "peer", options.peer_worlds, play_peer)
     (options.out / "curves.svg").write_text(draw(options.out), "utf-8")
 
 
@@ -52,20 +52,39 @@ def draw(folder: Path) -> str:
     return picture(panels, "Tasks that succeed at the first answer, by session")
 
 
+Arms = dict[str, list[Played]]
+"""The worlds of each arm, in the order of their seeds."""
+
+
 def run(
     options: argparse.Namespace,
     side: str,
     worlds: int,
-    measure: Callable[[Sequence[int], int], list[ArmFigures]],
+    play: Callable[[Sequence[int], int], Arms],
 ) -> None:
-    """Measure one side, print its table and write its file."""
+    """Play one side, print its table and write its file. Hone's first worlds, those of the peer, are summed up
+    for themselves, too."""
     seeds, begun = range(1, worlds + 1), time.monotonic()
-    figures = measure(seeds, options.workers)
-    for name in LEARNERS:
-        print("\n".join(table(name, [each for each in figures if name in each.arm])))
+    played = play(seeds, options.workers)
+    figures = sum_up_all(played, worlds)
+    show(figures)
     print(f"{side}: {worlds} worlds for each of {len(figures)} arms, {time.monotonic() - begun:,.0f} s\n")
     data: dict[str, Any] = {"agent": find_version(side), **to_data(figures, SESSIONS, seeds)}
+    if side == "hone" and 0 < options.peer_worlds < worlds:
+        first = sum_up_all(played, options.peer_worlds)
+        show(first)
+        print(f"{side}: the same in the first {options.peer_worlds} of these worlds, which are the peer's\n")
+        data["first"] = to_data(first, SESSIONS, seeds[: options.peer_worlds])
     (options.out / f"{side}.json").write_text(json.dumps(data, indent=1) + "\n", "utf-8")
+
+
+def sum_up_all(played: Arms, worlds: int) -> list[ArmFigures]:
+    return [sum_up(arm, each[:worlds], SESSIONS) for arm, each in played.items()]
+
+
+def show(figures: Sequence[ArmFigures]) -> None:
+    for name in LEARNERS:
+        print("\n".join(table(name, [each for each in figures if name in each.arm])))
 
 
 def find_version(side: str) -> str:
@@ -79,24 +98,23 @@ def find_version(side: str) -> str:
     return installed.name.removesuffix(".dist-info").replace("_", "-")
 
 
-def measure_hone(seeds: Sequence[int], workers: int) -> list[ArmFigures]:
+def play_hone(seeds: Sequence[int], workers: int) -> Arms:
     arms = [LabArm(name, learns) for name in LEARNERS for learns in (True, False)]
     played = play_all([(arm, seed, SESSIONS) for arm in arms for seed in seeds], workers, lambda: None)
-    return [
-        sum_up(f"Hone: {arm.name}", played[at * len(seeds) : (at + 1) * len(seeds)], SESSIONS)
-        for at, arm in enumerate(arms)
-    ]
+    return {
+        f"Hone: {arm.name}": played[at * len(seeds) : (at + 1) * len(seeds)] for at, arm in enumerate(arms)
+    }
 
 
-def measure_peer(seeds: Sequence[int], workers: int) -> list[ArmFigures]:
+def play_peer(seeds: Sequence[int], workers: int) -> Arms:
     arms = [(name, settings) for name in LEARNERS for settings in SHOWN]
     jobs = [(name, settings, seed) for name, settings in arms for seed in seeds]
     with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
         played = list(pool.map(play_job, jobs))
-    return [
-        sum_up(f"hermes-agent: {name}, {settings}", played[at * len(seeds) : (at + 1) * len(seeds)], SESSIONS)
+    return {
+        f"hermes-agent: {name}, {settings}": played[at * len(seeds) : (at + 1) * len(seeds)]
         for at, (name, settings) in enumerate(arms)
-    ]
+    }
 
 
 if __name__ == "__main__":
