@@ -62,8 +62,8 @@ def run(
     worlds: int,
     play: Callable[[Sequence[int], int], Arms],
 ) -> None:
-    """Play one side, print its table and write its file. Hone's first worlds, those of the peer, are summed up
-    for themselves, too."""
+    """Play one side, print its table and write its file. Hone's first worlds are the peer's, too, and get a
+    table of their own."""
     seeds, begun = range(1, worlds + 1), time.monotonic()
     played = play(seeds, options.workers)
     figures = sum_up_all(played, worlds)
