@@ -107,12 +107,13 @@ def data(section: Section) -> dict[str, Any]:
 
 def _entry_data(text: str, section: Section) -> dict[str, Any]:
     entry = section.brought.get(text)
+    pinned = {"pinned": True} if read(text).pinned else {}
     if entry is None:
-        return {"text": text, "pinned": read(text).pinned}
+        return {"text": text, **pinned}
     author = entry.change.author
     return {
         "text": text,
-        "pinned": read(text).pinned,
+        **pinned,
         "change": entry.id,
         "at": entry.at.isoformat(),
         "actor": author.actor,
