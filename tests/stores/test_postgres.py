@@ -32,7 +32,7 @@ from hone.stores.home import Stores
 from hone.stores.postgres import database as database_module
 from hone.stores.postgres.database import PostgresDatabase, PostgresPool, Rows
 from hone.stores.postgres.home import open_stores, over
-from hone.stores.postgres.migrating import MIGRATIONS
+from hone.stores.postgres.migrating import ADDITIONS, MIGRATIONS, migrate
 from tests import databases
 from tests.contract.kinds import new_owner
 from tests.contract.kinds import postgres as shared_stores
@@ -148,6 +148,20 @@ def test_a_newer_schema_and_that_of_another_program_are_left_alone(empty: str) -
     ask_nothing(empty, "INSERT INTO hone.migrations (number, name) VALUES (9999, 'later')")
     with pytest.raises(StoreError, match="newer Hone"):
         PostgresPool(empty)
+
+
+def test_an_addition_is_applied_once_and_leaves_the_format_that_older_programs_read(
+    empty: str, tmp_path: Path
+) -> None:
+    script = tmp_path / "later.sql"
+    script.write_text("CREATE TABLE later (owner word NOT NULL)")
+    for _ in range(2):
+        with psycopg.connect(empty, autocommit=True) as connection:
+            migrate(connection, "here", additions=(*ADDITIONS, script))
+    assert ask(empty, "SELECT max(number) FROM hone.migrations") == [(len(MIGRATIONS),)]
+    assert ("later",) in ask(empty, "SELECT name FROM hone.additions")
+    with psycopg.connect(empty, autocommit=True) as connection:  # an older Hone knows nothing of it
+        migrate(connection, "here", additions=())
 
 
 def test_a_server_that_does_not_answer_is_named_without_the_password() -> None:

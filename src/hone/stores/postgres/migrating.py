@@ -1,4 +1,9 @@
-"""Bring the schema of a PostgreSQL database up to date: numbered scripts, each applied once."""
+"""Bring the schema of a PostgreSQL database up to date: scripts, each applied once.
+
+A migration is numbered, and an older Hone refuses a database with a number it does not know. An addition is
+named: it only adds tables, nullable columns or functions, so that older servers go on working beside newer
+ones, and a newer one can be taken back.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,6 +18,7 @@ ROLE = "hone_app"
 LOCK = 0x686F6E65_646201
 """Of several processes at once, one applies them."""
 MIGRATIONS = tuple(sorted(Path(__file__).with_name("migrations").glob("*.sql")))
+ADDITIONS = tuple(sorted(Path(__file__).with_name("additions").glob("*.sql")))
 KNOWN = "SELECT to_regclass('hone.migrations') IS NOT NULL"
 TAKEN = "SELECT EXISTS (SELECT 1 FROM pg_namespace WHERE nspname = 'hone')"
 APPLIED = "SELECT coalesce(max(number), 0) FROM hone.migrations"
@@ -28,14 +34,29 @@ CREATE TABLE hone.migrations (
 )
 """
 NOTE = "INSERT INTO hone.migrations (number, name) VALUES (%s, %s)"
+HAS_ADDITIONS = "SELECT to_regclass('hone.additions') IS NOT NULL"
+START_ADDITIONS = """
+CREATE TABLE IF NOT EXISTS hone.additions (
+    name text PRIMARY KEY, applied timestamptz NOT NULL DEFAULT now()
+)
+"""
+ADDED = "SELECT name FROM hone.additions"
+NOTE_ADDITION = "INSERT INTO hone.additions (name) VALUES (%s)"
 
 
-def migrate(connection: Connection[Any], where: str, scripts: Sequence[Path] = MIGRATIONS) -> bool:
+def migrate(
+    connection: Connection[Any],
+    where: str,
+    scripts: Sequence[Path] = MIGRATIONS,
+    additions: Sequence[Path] = ADDITIONS,
+) -> bool:
     """Apply what is new, all or nothing. Return whether this user may work as the application's role."""
-    if _version(connection, where, len(scripts)) < len(scripts):
+    is_current = _version(connection, where, len(scripts)) == len(scripts)
+    if not is_current or find_missing(connection, additions):
         with connection.transaction():
             connection.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
             _apply(connection, where, scripts)
+            _add(connection, additions)
     return bool(_value(connection, MEMBER))
 
 
@@ -58,6 +79,20 @@ def _apply(connection: Connection[Any], where: str, scripts: Sequence[Path]) -> 
     for number, script in enumerate(scripts[done:], done + 1):
         connection.execute(script.read_bytes())
         connection.execute(NOTE, (number, script.stem))
+
+
+def find_missing(connection: Connection[Any], additions: Sequence[Path] = ADDITIONS) -> list[Path]:
+    """Return the additions that this database has not seen."""
+    known = bool(_value(connection, HAS_ADDITIONS))
+    seen = {name for (name,) in connection.execute(ADDED)} if known else set()
+    return [script for script in additions if script.stem not in seen]
+
+
+def _add(connection: Connection[Any], additions: Sequence[Path]) -> None:
+    connection.execute(START_ADDITIONS)
+    for script in find_missing(connection, additions):
+        connection.execute(script.read_bytes())
+        connection.execute(NOTE_ADDITION, (script.stem,))
 
 
 def _version(connection: Connection[Any], where: str, latest: int) -> int:
