@@ -19,6 +19,7 @@ from hone.core.ledger import USER as PROFILE
 from hone.core.loading import import_object
 from hone.core.messages import Message, SystemNote
 from hone.core.model import Model
+from hone.core.monitor import Monitors
 from hone.core.part import Part
 from hone.core.permissions import Ask, Mode, nobody
 from hone.core.permit import USER
@@ -308,6 +309,11 @@ class Hone(TaskRunner):
         """Check what features and plugins keep, for `hone doctor --deep`."""
         return await self._parts.collect("checks")
 
+    @cached_property
+    def monitors(self) -> Monitors:
+        """Who hears of turns, model calls and tool calls as they begin and end."""
+        return self._parts.monitors()
+
     # Learning
 
     @cached_property
@@ -349,25 +355,13 @@ class Hone(TaskRunner):
 
         stores = self.stores
         kept = (stores.claims, stores.sessions, stores.jobs, self.library, self.clock)
-        return Reviewer(
-            ReviewDeps(
-                self.home,
-                *kept,
-                self._reader,
-                self.quiet_deps(),
-                self.toolboxes.wall,
-                self.models.terms,
-                self.bounds,
-                self._review_tools,
-                self.learning_off,
-                self._parts.learned,
-                stores.overview,
-            )
-        )
+        needed = (self._reader, self.quiet_deps(), self.toolboxes.wall, self.models.terms, self.bounds)
+        rest = (self._review_tools, self.learning_off, self._parts.learned, stores.overview)
+        return Reviewer(ReviewDeps(self.home, *kept, *needed, *rest))
 
     def quiet_deps(self) -> SessionDeps:
         """Return what a session needs that runs in the background: nobody is asked, nothing is queued."""
-        return SessionDeps(self.sessions, self.clock, guard=self.toolboxes.guard)
+        return SessionDeps(self.sessions, self.clock, guard=self.toolboxes.guard, monitors=self.monitors)
 
     async def agent(self, model: str = "", folder: Path | None = None) -> Agent:
         """Return an agent that is shown its tools and runs none: what a review or the curator needs."""
@@ -389,9 +383,8 @@ class Hone(TaskRunner):
         if isinstance(self._model, ModelFactory):
             return self._model
         own, connect = self.settings.providers, self._parts.connect
-        return ModelFactory(
-            self.settings, self.clock, self._model, lambda name: connect(name, own=name in own), self.home
-        )
+        wanted, kept = (self.settings, self.clock, self._model), (self.home, self.monitors)
+        return ModelFactory(*wanted, lambda name: connect(name, own=name in own), *kept)
 
     @cached_property
     def toolboxes(self) -> ToolboxFactory:
@@ -399,7 +392,8 @@ class Hone(TaskRunner):
         sandbox = self.enclosure.sandbox if self.enclosure else self._sandbox()
         kept = (self.home, self.documents, self.settings)
         needed = (*kept, sandbox, self.clock, self.models.http, self._tools, self._work)
-        return ToolboxFactory(ToolboxDeps(*needed, self.tools, self._parts.wrap, self.provenance.remember))
+        around = (self._parts.wrap, self.provenance.remember, self.monitors)
+        return ToolboxFactory(ToolboxDeps(*needed, self.tools, *around))
 
     def _sandbox(self) -> Sandbox:
         """Commands see the skills that are in use, and nothing else of the home."""
@@ -458,6 +452,7 @@ class Hone(TaskRunner):
             ended=self._parts.ended,
             hire=self.models.hire,
             claim=partial(import_object(CLAIM), self.stores.open_claims) if self.stores.shared else None,
+            monitors=self.monitors,
         )
 
     @property

@@ -145,6 +145,14 @@ FEATURES = (
         setting="acp.uses_editor",
     ),
     Feature(
+        "telemetry",
+        "serve",
+        {},
+        part="hone.features.telemetry.part:TelemetryPart",
+        hooks=("monitor", "close"),
+        setting="telemetry.is_on",
+    ),
+    Feature(
         "erasing",
         "forget",
         {

@@ -54,6 +54,8 @@ def reference() -> Stores:
         _absent,
         lambda: documents,
         _nothing,
+        _absent,
+        _absent,
     )
 
 

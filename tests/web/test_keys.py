@@ -154,7 +154,7 @@ async def test_a_program_reaches_the_openai_endpoint_and_nothing_else(
         head = {**JSON, "authorization": f"Bearer {visit.issued.add('bot', PROGRAM)}"}
         wire, open_, tried = Wire(visit), [], 0
         for method, path in routes(visit):
-            if path in (OPEN, "/login"):
+            if path in (*OPEN, "/login"):
                 continue
             code = await wire.ask(method, path, head)
             tried += path not in FOR_PROGRAMS

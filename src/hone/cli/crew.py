@@ -14,6 +14,7 @@ from hone.cli.reviews import attempt, outcome
 from hone.core.delivery import TicketKind, WorkItem
 from hone.core.events import Emit
 from hone.core.jobs import JobId, State
+from hone.core.monitor import Monitors
 from hone.stores.home import Stores
 
 OPEN = 8
@@ -29,10 +30,15 @@ class OwnersHone(Hone):
     def __init__(self, home: Path, hone: Hone, stores: Stores) -> None:
         super().__init__(home=home, model=hone.models, folder=home, settings=hone.settings, clock=hone.clock)
         self._given = stores
+        self._monitors = hone.monitors
 
     @cached_property
     def stores(self) -> Stores:
         return self._given
+
+    @cached_property
+    def monitors(self) -> Monitors:
+        return self._monitors
 
 
 class Crew:

@@ -25,6 +25,9 @@ from hone.core.delivery import DeliveryStatus
 from hone.core.events import Curated, Event
 from hone.core.visible import visible
 from hone.learning.paying import explain_slower
+from hone.monitoring.exposing import expose
+from hone.monitoring.gauges import measure_work
+from hone.monitoring.logs import Log, caught
 from hone.runtime.claims import find_worker, hold_worker, stop_worker
 from hone.stores.delivery import EmbeddedDelivery
 
@@ -43,9 +46,15 @@ GOING = 5.0
 @click.option(
     "--concurrency", type=click.IntRange(1, 64), default=1, show_default=True, help="Reviews at a time."
 )
+@click.option(
+    "--metrics",
+    metavar="ADDRESS",
+    default="",
+    help="Let Prometheus read numbers at this address, as in 127.0.0.1:9465.",
+)
 @click.option("--behind", is_flag=True, hidden=True, help="Started by a command: end as soon as possible.")
 @click.pass_context
-def worker(ctx: click.Context, once: bool, concurrency: int, behind: bool) -> int | None:
+def worker(ctx: click.Context, once: bool, concurrency: int, metrics: str, behind: bool) -> int | None:
     """Run the queued reviews, print one line for each, and wait for more. Copies for the memory backend are
     sent, too.
 
@@ -58,7 +67,17 @@ def worker(ctx: click.Context, once: bool, concurrency: int, behind: bool) -> in
         return None
     if behind:
         return with_home(ctx.obj, stay_behind)
-    return with_home(ctx.obj, lambda hone: work_here(hone, once=once, concurrency=concurrency))
+    return with_home(ctx.obj, lambda hone: work_monitored(hone, metrics, once=once, concurrency=concurrency))
+
+
+async def work_monitored(hone: Hone, metrics: str, *, once: bool, concurrency: int) -> int:
+    """Be a worker whose numbers are read at an address, and that logs what the settings say."""
+    log = Log(hone.clock, hone.settings.serve.log)
+    if hone.settings.serve.log != "off":
+        hone.monitors.add(log)
+    async with expose(hone, metrics, list, measure_work):
+        with caught(log):
+            return await work_here(hone, once=once, concurrency=concurrency)
 
 
 async def work_here(hone: Hone, *, once: bool, concurrency: int = 1) -> int:
@@ -90,7 +109,8 @@ async def work_here(hone: Hone, *, once: bool, concurrency: int = 1) -> int:
 
 
 def _tell_review(hone: Hone, said: str) -> None:
-    if said:
+    """Say what came of a review, lessons included; not where a log is kept, which has no content."""
+    if said and hone.settings.serve.log == "off":
         click.echo(said)
     tell(hone)
 

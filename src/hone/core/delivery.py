@@ -45,10 +45,11 @@ class WorkerStatus(Struct, frozen=True):
 
 
 class DeliveryStatus(Struct, frozen=True):
-    """Who works, and how much waits for a worker, by kind."""
+    """Who works, how much waits for a worker, by kind, and for how many seconds the oldest of it has."""
 
     workers: Sequence[WorkerStatus] = ()
     waiting: Mapping[str, int] = {}
+    oldest: Mapping[str, float] = {}
 
 
 class Delivery(Protocol):

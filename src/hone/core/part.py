@@ -11,6 +11,7 @@ from hone.core.ids import SessionId
 from hone.core.ledger import Ledger
 from hone.core.messages import Attachment, Reminder
 from hone.core.model import Connection
+from hone.core.monitor import Monitor
 from hone.core.ports import Header, StoredSession
 from hone.core.prefix import Prefix
 from hone.core.tool import Tool, Toolbox
@@ -78,6 +79,10 @@ class Part:
 
     def observer(self, folder: Path) -> WorkObserver | None:
         """Return what observes the changes that tools make to the files of one conversation's folder."""
+        return None
+
+    def monitor(self) -> Monitor | None:
+        """Return what hears of turns, model calls and tool calls as they begin and end."""
         return None
 
     def models(self) -> Mapping[str, Connect]:

@@ -21,6 +21,7 @@ from hone.core.jobs import USUAL as USUAL_TURNS
 from hone.core.jobs import Job, JobId, Jobs, Needed, State, Topics
 from hone.core.ledger import NO_SESSION, Change, Entry, Ledger, LessonText, skill
 from hone.core.messages import Message, Role
+from hone.core.monitor import ReviewEnd, ReviewStep
 from hone.core.overview import Overview
 from hone.core.permit import REVIEW, Effect, Permit
 from hone.core.ports import Header, Sessions, StoredSession
@@ -127,22 +128,32 @@ class Reviewer:
         async with deps.claims.hold(job.tree) as held:
             if not held or (await deps.jobs.job(id)).state is not State.QUEUED:
                 return None
+            end, result = deps.session_deps.monitors.begin(ReviewStep(id)), "interrupted"
             try:
-                entries = await self._attempt(job, emit, aside)
-                if entries is not None:
-                    return entries
-            except Conflict:
-                return None  # it was cancelled or completed meanwhile
-            except HoneError as error:
-                await self._failed(job, str(error))
-            except TimeoutError:
-                await self._failed(job, f"It took more than {deps.bounds.seconds:.0f} seconds.")
-            except Exception as error:  # noqa: BLE001  the wall: a model or plugin that raises is a line in a list
-                await self._failed(job, f"It broke off with {type(error).__name__}.")
-            now = await deps.jobs.job(id)
-            if now.error and not await self._was_said(now):
-                emit(ReviewFailed(now))
-        return None
+                entries, result = await self._settle(job, emit, aside)
+                return entries
+            finally:
+                end(ReviewEnd(result))
+
+    async def _settle(self, job: Job, emit: Emit, aside: Aside) -> tuple[Sequence[Entry] | None, str]:
+        """Return what was learned, and how it ended, as ReviewEnd has it."""
+        deps = self.deps
+        try:
+            entries = await self._attempt(job, emit, aside)
+            if entries is not None:
+                return entries, "done"
+        except Conflict:
+            return None, "dropped"  # it was cancelled or completed meanwhile
+        except HoneError as error:
+            await self._failed(job, str(error))
+        except TimeoutError:
+            await self._failed(job, f"It took more than {deps.bounds.seconds:.0f} seconds.")
+        except Exception as error:  # noqa: BLE001  the wall: a model or plugin that raises is a line in a list
+            await self._failed(job, f"It broke off with {type(error).__name__}.")
+        now = await deps.jobs.job(job.id)
+        if now.error and not await self._was_said(now):
+            emit(ReviewFailed(now))
+        return None, "failed" if now.state is State.FAILED else "waiting"
 
     async def _was_said(self, job: Job) -> bool:
         """Whether another review already waits because learning does not pay: that is said once."""

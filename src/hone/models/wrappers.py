@@ -1,4 +1,4 @@
-"""Models that wrap a model: add prices, retry, meter usage, yield to other work, limit the context window."""
+"""Models that wrap a model: add prices, retry, meter, monitor, yield to other work, limit the window."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -11,6 +11,7 @@ from hone.core.agent import Agent
 from hone.core.clock import Clock
 from hone.core.errors import Crowded, ModelError, Overloaded, Rejected, Unusable
 from hone.core.model import Model, Piece, Reply, Restart, Usage
+from hone.core.monitor import ModelEnd, ModelStep, Monitors
 from hone.core.prefix import Prefix
 from hone.core.transcript import Transcript
 from hone.core.value import replace
@@ -176,6 +177,31 @@ class Metered:
                 if isinstance(piece, Reply):
                     self.spent += piece.usage.input + piece.usage.output
                 yield piece
+
+
+class Monitored:
+    """Tells monitors of each call how it ended and what it took, retries included."""
+
+    def __init__(self, model: Model, monitors: Monitors) -> None:
+        self._model = model
+        self._monitors = monitors
+
+    async def stream(self, prefix: Prefix, transcript: Transcript) -> AsyncGenerator[Piece, None]:
+        end = self._monitors.begin(ModelStep(prefix.model))
+        result = ModelEnd(error="cancelled")
+        try:
+            async with aclosing(self._model.stream(prefix, transcript)) as pieces:
+                async for piece in pieces:
+                    if isinstance(piece, Restart):
+                        result = replace(result, retries=result.retries + 1)
+                    elif isinstance(piece, Reply):
+                        result = replace(result, finish=piece.finish.value, usage=piece.usage, error="")
+                    yield piece
+        except Exception as error:
+            result = replace(result, error=type(error).__name__)
+            raise
+        finally:
+            end(result)
 
 
 class Aside(Struct, frozen=True):

@@ -27,8 +27,9 @@ import msgspec
 from msgspec import Struct
 
 from hone.core.messages import ToolCall
+from hone.core.monitor import Monitors, ToolEnd, ToolStep
 from hone.core.permit import Effect
-from hone.core.tool import Outcome, ToolSpec, refused
+from hone.core.tool import CallGuard, Outcome, ToolSpec, refused
 from hone.core.value import replace
 from hone.settings.sections import Guardrails
 
@@ -204,7 +205,7 @@ class Guard:
 class RememberingGuard:
     """Remembers of each result why it is foreign. It sees calls that reach no tool, too."""
 
-    def __init__(self, guard: Guard, remember: Remember) -> None:
+    def __init__(self, guard: CallGuard, remember: Remember) -> None:
         self._guard = guard
         self._remember = remember
 
@@ -214,6 +215,28 @@ class RememberingGuard:
         outcome = await self._guard.watch(call, spec, act, fault)
         await self._remember(call, outcome)
         return outcome
+
+    def end_step(self) -> str:
+        return self._guard.end_step()
+
+
+class MonitoredGuard:
+    """Tells monitors of each call, those that reach no tool included."""
+
+    def __init__(self, guard: CallGuard, monitors: Monitors) -> None:
+        self._guard = guard
+        self._monitors = monitors
+
+    async def watch(
+        self, call: ToolCall, spec: ToolSpec | None, act: Callable[[], Awaitable[Outcome]], fault: str = ""
+    ) -> Outcome:
+        end, failed = self._monitors.begin(ToolStep(spec.name if spec else "")), True
+        try:
+            outcome = await self._guard.watch(call, spec, act, fault)
+            failed = outcome.failed
+            return outcome
+        finally:
+            end(ToolEnd(failed))
 
     def end_step(self) -> str:
         return self._guard.end_step()

@@ -10,13 +10,24 @@ from hone.core.agent import Agent, Helper
 from hone.core.clock import Clock
 from hone.core.loading import import_object
 from hone.core.model import Connection, Model
+from hone.core.monitor import UNMONITORED, Monitors
 from hone.core.part import Connect
 from hone.core.value import replace
 from hone.models.cacherules import UNKNOWN, CacheRule
 from hone.models.dialects import takes_schemas
 from hone.models.http import LOCAL, REMOTE, Http, ReplyBounds
 from hone.models.providers import KNOWN, Provider, address, choose, connect, is_local, settle
-from hone.models.wrappers import PRICES, ModelTerms, Patience, Price, Priced, Retrying, Windowed, price_by
+from hone.models.wrappers import (
+    PRICES,
+    ModelTerms,
+    Monitored,
+    Patience,
+    Price,
+    Priced,
+    Retrying,
+    Windowed,
+    price_by,
+)
 from hone.settings import Settings
 
 if TYPE_CHECKING:
@@ -93,7 +104,7 @@ def _keys_of(home: Path) -> "ProviderKeys":
 
 class ModelFactory:
     """`is_local` tells whether the owner's own server is in use, which does one thing at a time. `home` is
-    where keys may be stored."""
+    where keys may be stored; `monitors` hear of each call."""
 
     def __init__(
         self,
@@ -102,6 +113,7 @@ class ModelFactory:
         model: str | Model,
         connector: Connector,
         home: Path | None = None,
+        monitors: Monitors = UNMONITORED,
     ) -> None:
         self.http = Http(clock, bound(settings, REMOTE), certificates=settings.certificates)
         self.is_local = False
@@ -110,6 +122,7 @@ class ModelFactory:
         self._model = model or settings.model
         self._connector = connector
         self._environ = KeyedEnvironment(home, settings)
+        self._monitors = monitors
 
     async def close(self) -> None:
         await self.http.close()
@@ -118,6 +131,8 @@ class ModelFactory:
         """Connect to a model by name, or to the object that was given."""
         found = await self._find(wanted)
         self.is_local = self.is_local or found.local
+        if self._monitors:
+            found = replace(found, model=Monitored(found.model, self._monitors))
         return found if found.window else replace(found, window=self.window(found.name))
 
     async def hire(self, agent: Agent, helper: Helper) -> Agent:

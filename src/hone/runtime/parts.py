@@ -10,6 +10,7 @@ from typing import Any
 from hone.core.errors import HoneError, Refused, SettingsError
 from hone.core.events import Emit, Learned
 from hone.core.loading import import_object
+from hone.core.monitor import Monitors
 from hone.core.part import HOOKS, Connect, Part, SessionSeed
 from hone.core.ports import Header
 from hone.core.prefix import Prefix
@@ -93,6 +94,11 @@ class Parts:
         for part in self.having("wrap", folder):
             tools = part.wrap(tools, folder, work)
         return tools
+
+    def monitors(self) -> Monitors:
+        """Return the monitors of every part."""
+        found = [part.monitor() for part in self.having("monitor")]
+        return Monitors(monitor for monitor in found if monitor)
 
     async def ended(self, turn: Turn, header: Header, emit: Emit, *, again: bool) -> str:
         """Return what the model must be told before a turn may end."""

@@ -18,6 +18,7 @@ from hone.core.jobs import Look, Topic, Topics, TurnSummary
 from hone.core.loading import import_object
 from hone.core.messages import Message, Part, Reminder, SystemNote, change_text, sound, user
 from hone.core.model import Usage
+from hone.core.monitor import UNMONITORED, Monitors, TurnEnd, TurnStep
 from hone.core.part import Remind, SessionSeed
 from hone.core.permissions import Mode, NoPermissions, Permissions
 from hone.core.permit import COMPACT, DELEGATE, Permit
@@ -108,6 +109,7 @@ class SessionDeps(Struct, frozen=True):
     hire: Callable[[Agent, Helper], Awaitable[Agent]] = employ
     claim: "Callable[[SessionId], ConversationClaim] | None" = None
     """Keeps other processes out of a conversation for a turn, where several share the store."""
+    monitors: Monitors = UNMONITORED
 
 
 class Session(Dialog):
@@ -188,7 +190,7 @@ class Session(Dialog):
                 await self._receive(said, self._voice if voice is None else voice, aside, emit)
                 emit(Heard(len(self.transcript)))
                 self._tell(emit)
-                turn = await self._take_turn(emit, form)
+                turn = await self._monitored(self._take_turn(emit, form))
         finally:
             self._busy, self._turn, self._cancelled = False, None, False
             self._occupy(False)
@@ -197,6 +199,16 @@ class Session(Dialog):
             self._queued = False
             self._deps.beside.notify()
         return turn
+
+    async def _monitored(self, taking: Coroutine[None, None, Turn]) -> Turn:
+        step = TurnStep(self.header.origin, self.agent.prefix.model, self.id)
+        end, result = self._deps.monitors.begin(step), TurnEnd(Stop.INTERRUPTED)
+        try:
+            turn = await taking
+            result = TurnEnd(turn.stop or Stop.FAILED, turn.usage)
+            return turn
+        finally:
+            end(result)
 
     def _claimed(self) -> AbstractAsyncContextManager[None]:
         return self._claim.hold() if self._claim else nullcontext()

@@ -10,6 +10,7 @@ from hone.core.clock import Clock
 from hone.core.documents import Documents
 from hone.core.errors import Refused
 from hone.core.loading import import_object
+from hone.core.monitor import UNMONITORED, Monitors
 from hone.core.permit import Effect
 from hone.core.secrets import conceal, redact
 from hone.core.tool import CallGuard, Tool, Toolbox
@@ -17,7 +18,7 @@ from hone.core.tool_context import ToolContext
 from hone.core.work import Work
 from hone.models.http import Http, ReplyBounds
 from hone.models.http.addresses import public_only
-from hone.runtime.guardrails import Guard, Remember, RememberingGuard
+from hone.runtime.guardrails import Guard, MonitoredGuard, Remember, RememberingGuard
 from hone.runtime.model_factory import open_keys
 from hone.sandbox.choice import Sandbox
 from hone.sandbox.report import describe_view
@@ -96,6 +97,7 @@ class ToolboxDeps(Struct, frozen=True):
     """What features and plugins do around calls."""
     remember: Remember | None = None
     """Hears each result, with the reason if it is foreign for want of the owner's trust only."""
+    monitors: Monitors = UNMONITORED
 
 
 class ToolboxFactory:
@@ -171,8 +173,9 @@ class ToolboxFactory:
     def guard(self) -> CallGuard:
         """Return the guardrails of one turn."""
         deps = self._ground
-        guard = Guard(deps.settings.guardrails)
-        return RememberingGuard(guard, deps.remember) if deps.remember else guard
+        guard: CallGuard = Guard(deps.settings.guardrails)
+        guard = RememberingGuard(guard, deps.remember) if deps.remember else guard
+        return MonitoredGuard(guard, deps.monitors) if deps.monitors else guard
 
     def _tools(self, folder: Path, chosen: ChosenTools | None = None) -> tuple[Toolbox, Shell]:
         """Every tool, ours and a plugin's, behind the same walls."""

@@ -31,6 +31,8 @@ from hone.settings.sections import (
     RecallSettings,
     RetentionSettings,
     SandboxSettings,
+    ServeSettings,
+    TelemetrySettings,
 )
 
 if TYPE_CHECKING:
@@ -95,6 +97,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     acp: AcpSettings = AcpSettings()
     retention: RetentionSettings = RetentionSettings()
     sandbox: SandboxSettings = SandboxSettings()
+    serve: ServeSettings = ServeSettings()
+    telemetry: TelemetrySettings = TelemetrySettings()
     projects: Mapping[str, ProjectSettings] = {}
     """By folder."""
     providers: Mapping[str, ProviderSettings] = {}
@@ -202,6 +206,17 @@ def _add_variables(values: dict[str, Any], environ: Mapping[str, str]) -> None:
         memory := values.setdefault("memory", {}), dict
     ):
         memory.update(found)
+    if _asks_for_traces(environ) and isinstance(telemetry := values.setdefault("telemetry", {}), dict):
+        telemetry.setdefault("traces", "auto")
+
+
+def _asks_for_traces(environ: Mapping[str, str]) -> bool:
+    """Tell whether the variables of OpenTelemetry say where to send spans. All its SDKs read them."""
+    exporter = environ.get("OTEL_TRACES_EXPORTER", "")
+    if environ.get("OTEL_SDK_DISABLED", "").lower() == "true" or exporter == "none":
+        return False
+    names = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+    return bool(exporter or any(environ.get(name) for name in names))
 
 
 def find_faults(home: Path, text: str) -> "list[TomlFault]":

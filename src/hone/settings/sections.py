@@ -269,6 +269,46 @@ class AcpSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return self.editor_files or self.editor_terminal
 
 
+def split_address(text: str) -> tuple[str, int]:
+    """Return the host and the port of an address such as 127.0.0.1:9464. Raises ValueError."""
+    host, colon, port = text.rpartition(":")
+    if not colon or not host or not port.isascii() or not port.isdigit() or int(port) > 65_535:
+        raise ValueError(f"{text!r} is no address to listen at; write it as 127.0.0.1:9464")
+    return host.strip("[]"), int(port)
+
+
+class ServeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What operators of `hone serve` and `hone worker` see. docs/operations.md shows it."""
+
+    metrics: str = ""
+    """The address at which Prometheus reads the numbers of the server, such as 127.0.0.1:9464; empty: none.
+    It asks for no key, and shows no content."""
+    log: Literal["off", "text", "json"] = "off"
+    """What goes to stderr for each request, turn and review: nothing, or one line without content. Crashes
+    are always written there."""
+    log_users: bool = False
+    """Whether a line about a request names who sent it."""
+    drain: Annotated[float, msgspec.Meta(ge=0, le=3_600)] = 0.0
+    """Seconds that the server goes on accepting requests after it was told to stop, while /ready says no, so
+    that a load balancer can take it out."""
+
+    def __post_init__(self) -> None:
+        if self.metrics:
+            split_address(self.metrics)
+
+
+class TelemetrySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Traces for OpenTelemetry, without content. docs/operations.md shows how to send them to a collector."""
+
+    traces: Literal["off", "auto", "on"] = "off"
+    """Whether spans are sent: no; if the extra is installed; always. Variables such as
+    OTEL_EXPORTER_OTLP_ENDPOINT make it auto."""
+
+    @property
+    def is_on(self) -> bool:
+        return self.traces != "off"
+
+
 class RetentionSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How long text is kept; 0: until you delete it."""
 

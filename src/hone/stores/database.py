@@ -19,6 +19,7 @@ import apsw
 
 from hone.core.errors import Corrupt, StoreError
 from hone.core.loading import import_object
+from hone.core.monitor import DatabaseLoad
 from hone.files.atomic import create_file
 from hone.stores import passages
 from hone.stores.writer import FOREIGN, Doubtful, Work, Writer
@@ -67,8 +68,9 @@ class Database:
         self._in_memory = connect is None
         self._idle = deque([first])
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="hone-reader")
-        self._writer = Writer(self._connect_writer, partial(explained, path=path), passages.settle)
+        self._writer = Writer(self._connect_writer, self._explain, passages.settle)
         self._closed = False
+        self._errors = 0
 
     @classmethod
     def open(
@@ -117,6 +119,17 @@ class Database:
             return await self._writer.run(work)
         return await asyncio.get_running_loop().run_in_executor(self._readers, self._read, work)
 
+    async def is_current(self) -> bool:
+        """Tell whether the file has the format that this Hone knows. Raises StoreError."""
+        return bool(await self.read(lambda each: each.pragma("user_version")) == len(MIGRATIONS))
+
+    def load(self) -> DatabaseLoad:
+        return DatabaseLoad(errors=self._errors)
+
+    def _explain(self, error: Exception) -> StoreError:
+        self._errors += 1
+        return explained(error, self._path)
+
     async def close(self) -> None:
         """What was handed over is written and read first."""
         self._closed = True
@@ -124,8 +137,14 @@ class Database:
         await asyncio.to_thread(self._close)
 
     def _read(self, work: Work[T]) -> T:
-        with plainly(self._path), self._reader() as connection:
-            return work(connection)
+        try:
+            with self._reader() as connection:
+                return work(connection)
+        except FOREIGN as error:
+            raise self._explain(error) from error
+        except OSError as error:
+            self._errors += 1
+            raise unusable(self._path, error) from error
 
     @contextmanager
     def _reader(self) -> Iterator[apsw.Connection]:
@@ -296,7 +315,11 @@ def plainly(path: Path) -> Iterator[None]:
     except FOREIGN as error:
         raise explained(error, path) from error
     except OSError as error:
-        raise StoreError(f"{path} cannot be used: {error.strerror}.") from error
+        raise unusable(path, error) from error
+
+
+def unusable(path: Path, error: OSError) -> StoreError:
+    return StoreError(f"{path} cannot be used: {error.strerror}.")
 
 
 def explained(error: Exception, path: Path) -> StoreError:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from hone.core.embedding import Vectors
     from hone.core.histories import Histories
     from hone.core.machine_rows import OpenMachineRows
+    from hone.core.monitor import DatabaseLoad
     from hone.core.overview import Overview
     from hone.core.shared_values import SharedValues
     from hone.core.switchboard import Switchboard
@@ -70,6 +71,10 @@ class Stores(Struct, frozen=True):
     open_histories: "Callable[[], Histories]"
     open_documents: "Callable[[], Documents]"
     close: Callable[[], Awaitable[None]]
+    is_current: Callable[[], Awaitable[bool]]
+    """Tells whether the schema is the one this Hone knows. Raises StoreError if the database does not
+    answer."""
+    load: "Callable[[], DatabaseLoad]"
     closed: str = ""
     readonly: bool = False
     machine_rows: "OpenMachineRows | None" = None
@@ -177,6 +182,8 @@ def over(home: Path, database: Database, closed: str = "") -> Stores:
         lambda: import_object(HISTORIES)(database),
         lambda: import_object(DOCUMENTS)(home),
         database.close,
+        database.is_current,
+        database.load,
         closed,
         database.readonly,
     )

@@ -77,7 +77,7 @@ async def on_http_error(_: Request, error: Exception) -> Response:
 
 
 async def on_crash(_: Request, error: Exception) -> Response:
-    """The trace is in the log of the server; whoever asked learns only what it is called."""
+    """Its place in the code is in the log of the server; who asked learns only what it is called."""
     response = failure(
         500, "internal_error", f"The server failed with {type(error).__name__}; its log has more."
     )

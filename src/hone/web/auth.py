@@ -1,4 +1,4 @@
-"""Authenticate requests. A wrong host, a foreign page or a client without a key reaches only /health."""
+"""Authenticate requests. A wrong host, a foreign page or a client without a key reaches only the probes."""
 
 import base64
 import binascii
@@ -19,7 +19,7 @@ from hone.web.keys import STAY, Keys
 from hone.web.operation import CALLER
 from hone.web.revocation import LOOK, UNKNOWN, RevocableCall
 
-OPEN = "/health"
+OPEN = ("/health", "/ready")
 LOGIN = "/login"
 SAFE = ("GET", "HEAD")
 JSON = "application/json"
@@ -93,7 +93,7 @@ class AuthMiddleware:
         head = _Head(scope)
         if head.one("host") not in self._hosts:
             return failure(403, "forbidden_host", "This server does not answer to that name.")
-        if scope["path"] == OPEN:
+        if scope["path"] in OPEN:
             return None
         if not self._is_own(head):
             return failure(403, "forbidden_origin", "This was asked by the page of somebody else.")

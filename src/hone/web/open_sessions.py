@@ -114,6 +114,11 @@ class OpenSessions:
         self._closing = False
 
     @property
+    def count(self) -> int:
+        """How many are open."""
+        return len(self._open)
+
+    @property
     def busy(self) -> list[str]:
         return [id for id, each in self._open.items() if each.is_busy]
 

@@ -8,6 +8,7 @@ import msgspec
 
 from hone import __version__
 from hone.core.regex import regex
+from hone.web.auth import OPEN
 from hone.web.operation import STREAM, Nothing, Operation, OperationCall
 
 PATH = "/openapi.json"
@@ -68,7 +69,7 @@ def _described(
             },
         },
     }
-    if operation.path == "/health":
+    if operation.path in OPEN:
         found["security"] = []
     if operation.method not in ("GET", "HEAD"):
         content = {"application/json": {"schema": known[operation.body]}}

@@ -27,8 +27,9 @@ DEATH_SIGNAL = 1
 """PR_SET_PDEATHSIG: end when the parent is gone."""
 
 Ready = Callable[[str, Path], object]
-Serve = Callable[[socket.socket, Ready], int]
-"""Serves until a signal comes, calls back when it is ready, and returns how many turns were interrupted."""
+Serve = Callable[[socket.socket, Ready, int], int]
+"""Serves until a signal comes, calls back when it is ready, and returns how many turns were interrupted. The
+last argument numbers the process: below their count, and free when one is started again."""
 
 
 @dataclass(slots=True)
@@ -38,6 +39,7 @@ class ServerProcess:
     pid: int
     pipe: int
     started: float
+    index: int = 0
     told: bytes = b""
 
     @property
@@ -124,19 +126,20 @@ class Supervisor:
         return 0
 
     def _start(self, *, is_first: bool = True) -> ServerProcess:
-        parent = os.getpid()
+        parent, taken = os.getpid(), {each.index for each in self._running.values()}
+        index = next(each for each in range(self._count) if each not in taken)
         end, told = os.pipe()
         sys.stdout.flush()
         sys.stderr.flush()
         pid = os.fork()
         if not pid:
             os.close(end)
-            self._become(told, parent, is_first=is_first)
+            self._become(told, parent, index, is_first=is_first)
         os.close(told)
-        self._running[pid] = found = ServerProcess(pid, end, time.monotonic())
+        self._running[pid] = found = ServerProcess(pid, end, time.monotonic(), index=index)
         return found
 
-    def _become(self, told: int, parent: int, *, is_first: bool) -> None:
+    def _become(self, told: int, parent: int, index: int, *, is_first: bool) -> None:
         """Be one of the processes, and never return."""
         code = 1
         try:
@@ -152,7 +155,7 @@ class Supervisor:
                     sys.stdout.flush()
                 os.write(told, READY)
 
-            os.write(told, str(self._serve(self._listener, ready)).encode())
+            os.write(told, str(self._serve(self._listener, ready, index)).encode())
             code = 0
         except HoneError as error:
             print(visible(str(error)), file=sys.stderr)

@@ -7,8 +7,9 @@ import os
 import signal
 import socket
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
+from types import FrameType
 
 import uvicorn
 from msgspec import Struct
@@ -17,6 +18,11 @@ from hone.app import Hone
 from hone.core.clock import Clock, SystemClock
 from hone.core.errors import Refused, SettingsError
 from hone.core.switchboard import Switchboard
+from hone.core.value import replace
+from hone.monitoring.exposing import MetricsPlace, expose, shared_metrics
+from hone.monitoring.families import Family, gauge
+from hone.monitoring.gauges import measure_queue
+from hone.monitoring.logs import Log, caught
 from hone.settings import read
 from hone.stores.database import limit_caches
 from hone.web.access import SharedAccess, adopt_keys
@@ -32,6 +38,7 @@ from hone.web.pending_questions import PendingQuestions
 from hone.web.processes import Ready, Supervisor, check_database
 from hone.web.protocol import BOUNDS, ArrivalBounds, strict
 from hone.web.relay import Relay
+from hone.web.requests import MonitoredRequests
 from hone.web.state import ServerState
 from hone.web.tickets import Tickets
 
@@ -101,15 +108,26 @@ def bind(address: Address) -> socket.socket:
 class Server(uvicorn.Server):
     """Ends in order: turns first, then those who listen, then the connections."""
 
-    def __init__(self, config: uvicorn.Config, state: ServerState, grace: float) -> None:
+    def __init__(self, config: uvicorn.Config, state: ServerState, grace: float, log: Log) -> None:
         super().__init__(config)
         self._state = state
         self._grace = grace
+        self._drain = state.hone.settings.serve.drain
+        self.log = log
         self.interrupted = 0
 
     async def serve(self, sockets: list[socket.socket] | None = None) -> None:
         async with self._state.running():
             await super().serve(sockets)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Say at once that the server is not ready. With a drain it goes on until a load balancer has heard
+        of that; a second signal ends the wait."""
+        first, self._state.readiness.stopping = not self._state.readiness.stopping, True
+        if first and self._drain:
+            asyncio.get_running_loop().call_later(self._drain, super().handle_exit, sig, frame)
+        else:
+            super().handle_exit(sig, frame)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         for server in self.servers:
@@ -134,8 +152,12 @@ class Server(uvicorn.Server):
 def server(
     state: ServerState, hosts: Collection[str], grace: float = GRACE, bounds: ArrivalBounds = BOUNDS
 ) -> Server:
+    settings, monitors = state.hone.settings.serve, state.hone.monitors
+    log = Log(state.clock, settings.log, users=settings.log_users)
+    if settings.log != "off":
+        monitors.add(log)
     config = uvicorn.Config(
-        create_app(state, hosts),
+        MonitoredRequests(create_app(state, hosts), monitors, state.clock, log),
         http=strict(bounds),
         ws="none",
         lifespan="off",
@@ -145,7 +167,7 @@ def server(
         server_header=False,
         timeout_graceful_shutdown=HELD_UP,
     )
-    return Server(config, state, grace)
+    return Server(config, state, grace, log)
 
 
 async def serve(
@@ -155,9 +177,10 @@ async def serve(
     *,
     grace: float = GRACE,
     listener: socket.socket | None = None,
+    metrics: MetricsPlace | None = None,
 ) -> int:
     """Until a signal comes. Says how many turns had to be interrupted. With a `listener` this is one of
-    several processes: who starts them says where they are."""
+    several processes: who starts them says where they are, and where their `metrics` are read."""
     address.check()
     own = listener or bind(address)
     limit_caches()
@@ -172,12 +195,13 @@ async def serve(
                 keys = await asyncio.to_thread(open_keys, hone, clock, port, address.password)
                 state = compose(hone, keys, bus, questions, board[0], clock, find_url(address, port))
                 serving = server(state, address.hosts(port), grace)
-                ticket = await keys.ask(keys.ticket)
-                ready(f"{state.address}/login?ticket={ticket}", hone.home)
-                gc.freeze()  # what is there by now stays: collecting garbage costs less without it
-                where = PublishedAddress(state.address, own.getsockname()[0], port)
-                with nullcontext() if listener else published(hone.home, where):
-                    await serving.serve([own])
+                async with measured(state, metrics):
+                    ticket = await keys.ask(keys.ticket)
+                    ready(f"{state.address}/login?ticket={ticket}", hone.home)
+                    gc.freeze()  # what is there by now stays: collecting garbage costs less without it
+                    where = PublishedAddress(state.address, own.getsockname()[0], port)
+                    with nullcontext() if listener else published(hone.home, where), caught(serving.log):
+                        await serving.serve([own])
                 return serving.interrupted
             finally:
                 await board[0].close()
@@ -195,14 +219,30 @@ def run_processes(
     listener = bind(address)
     host, port = listener.getsockname()[:2]
 
-    def perform(shared: socket.socket, tell: Ready) -> int:
-        return asyncio.run(serve(home, address, tell, grace=grace, listener=shared))
+    with ExitStack() as stack:
+        stack.callback(listener.close)
+        place = stack.enter_context(shared_metrics(read(home).serve.metrics, count))
 
-    try:
-        with published(home, PublishedAddress(find_url(address, port), host, port)):
-            return Supervisor(listener, count, perform, ready).run()
-    finally:
-        listener.close()
+        def perform(shared: socket.socket, tell: Ready, index: int) -> int:
+            own = replace(place, index=index) if place else None
+            return asyncio.run(serve(home, address, tell, grace=grace, listener=shared, metrics=own))
+
+        stack.enter_context(published(home, PublishedAddress(find_url(address, port), host, port)))
+        return Supervisor(listener, count, perform, ready).run()
+
+
+def measured(state: ServerState, place: MetricsPlace | None) -> AbstractAsyncContextManager[None]:
+    """Count what happens here, and let it be read, if the settings name a place for that."""
+
+    def count() -> list[Family]:
+        opened = state.open_sessions
+        return [
+            gauge("hone_conversations_open", "Conversations in memory.", opened.count),
+            gauge("hone_conversations_busy", "Conversations with a turn under way.", len(opened.busy)),
+            gauge("hone_stopping", "1 when the server was told to end.", state.readiness.stopping),
+        ]
+
+    return expose(state.hone, place or state.hone.settings.serve.metrics, count, measure_queue)
 
 
 def open_board(hone: Hone) -> Switchboard:

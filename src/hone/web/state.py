@@ -21,6 +21,7 @@ from hone.web.keys import Keys
 from hone.web.open_sessions import OpenSessions
 from hone.web.openai.matching import StoredPlaces
 from hone.web.pending_questions import PendingQuestions
+from hone.web.readiness import Readiness
 from hone.web.relay import Relay
 
 LOOK = 1.0
@@ -44,10 +45,12 @@ class ServerState:
     address: str
     relay: Relay
     places: StoredPlaces = field(init=False)
+    readiness: Readiness = field(init=False)
 
     def __post_init__(self) -> None:
         stores = self.hone.stores
         self.places = StoredPlaces(self.hone.sessions, stores.histories, stores.overview)
+        self.readiness = Readiness(stores.is_current, self.clock)
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None, None]:

@@ -22,6 +22,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from hone.core.errors import StoreError
 from hone.core.ids import SessionId
+from hone.core.monitor import DatabaseLoad
 from hone.stores.postgres.faults import describe, explain, is_lost
 from hone.stores.postgres.migrating import ROLE, SCHEMA, examine, migrate
 from hone.stores.postgres.text import escape_text
@@ -113,6 +114,7 @@ class PostgresPool:
         }
         self._owners: dict[Connection[Row], str] = {}
         self._closed = False
+        self._errors = 0
         with self.plainly(), self._dial() as connection:
             connection.execute("SELECT set_config('lock_timeout', '60s', false)")
             is_member = migrate(connection, self.where) if migrating else examine(connection, self.where)
@@ -171,6 +173,9 @@ class PostgresPool:
 
         executor.submit(perform)
         return await future
+
+    def load(self) -> DatabaseLoad:
+        return DatabaseLoad(len(self._owners), sum(map(len, self._idle.values())), self._errors)
 
     @contextmanager
     def connection(self, executor: ThreadPoolExecutor, owner: str) -> Iterator[Rows]:
@@ -245,6 +250,7 @@ class PostgresPool:
         try:
             yield
         except (psycopg.Error, UnicodeError, OverflowError) as error:
+            self._errors += 1
             raise explain(error, self.where) from error
 
 
@@ -254,6 +260,7 @@ class PostgresDatabase:
     def __init__(self, pool: PostgresPool, owner: str) -> None:
         self._pool = pool
         self.owner = owner
+        self.load = pool.load
 
     @property
     def where(self) -> str:
@@ -290,18 +297,7 @@ class PostgresDatabase:
     def read_now(self, work: Work[T]) -> T:
         """Ask one question in the calling thread, which waits for the answer."""
         self._pool.refuse_closed()
-
-        def perform() -> T:
-            return self._direct(self._pool.readers, work)
-
-        with self._pool.plainly():
-            try:
-                return perform()
-            except psycopg.OperationalError as error:
-                if not is_lost(error):
-                    raise
-                self._pool.forget()
-                return perform()
+        return self._ask(lambda: self._direct(self._pool.readers, work))
 
     def write_now(self, work: Work[T], key: str = "") -> T:
         """Give the work its own transaction in the calling thread, which waits for it."""
@@ -396,6 +392,9 @@ class PostgresDatabase:
             with self._pool.connection(self._pool.readers, self.owner) as rows, rows.transaction():
                 return work(rows)
 
+        return self._ask(perform)
+
+    def _ask(self, perform: Callable[[], T]) -> T:
         with self._pool.plainly():
             try:
                 return perform()

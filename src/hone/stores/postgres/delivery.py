@@ -79,7 +79,10 @@ FROM hone_jobs.crew AS c JOIN hone_jobs.procrastinate_workers AS w ON w.id = c.w
 ORDER BY c.since, c.worker
 """
 TICKETS = """
-SELECT args ->> 'kind', count(*) FROM hone_jobs.procrastinate_jobs WHERE status = 'todo' GROUP BY 1 ORDER BY 1
+SELECT job.args ->> 'kind', count(*), extract(epoch FROM now() - min(event.at))::float8
+FROM hone_jobs.procrastinate_jobs AS job
+LEFT JOIN hone_jobs.procrastinate_events AS event ON event.job_id = job.id AND event.type = 'deferred'
+WHERE job.status = 'todo' GROUP BY 1 ORDER BY 1
 """
 TROUBLE = (psycopg.Error, PoolTimeout, engine_errors.ProcrastinateException, StoreError, OSError)
 
@@ -197,7 +200,9 @@ class PostgresDelivery:
                 WorkerStatus(name, since.astimezone(UTC), concurrency, busy, answers)
                 for name, since, concurrency, answers, busy in connection.execute(CREW).fetchall()
             ]
-            return DeliveryStatus(crew, dict(connection.execute(TICKETS).fetchall()))
+            tickets = connection.execute(TICKETS).fetchall()
+            waiting = {kind: count for kind, count, _ in tickets}
+            return DeliveryStatus(crew, waiting, {kind: age or 0.0 for kind, _, age in tickets})
 
 
 class TicketWork:

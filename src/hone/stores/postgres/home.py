@@ -1,5 +1,6 @@
 """Open the stores of an owner in a PostgreSQL database."""
 
+import asyncio
 import socket
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -20,6 +21,7 @@ from hone.stores.postgres.jobs import PostgresJobs
 from hone.stores.postgres.ledger import PostgresLedger
 from hone.stores.postgres.machine import CHECKOUT, name_machine, read_name
 from hone.stores.postgres.machine_rows import PostgresMachineRows
+from hone.stores.postgres.migrating import is_current
 from hone.stores.postgres.outbox import PostgresOutbox
 from hone.stores.postgres.overview import PostgresOverview
 from hone.stores.postgres.recall import PostgresRecall
@@ -77,6 +79,12 @@ async def _keep_open() -> None:
     """Somebody else opened the connections."""
 
 
+def _is_current(database: PostgresDatabase) -> bool:
+    """Ask as the user of the address: the application's role need not see which additions there are."""
+    with database.plainly(), database.dial() as connection:
+        return is_current(connection)
+
+
 def refuse_moved(pool: PostgresPool, owner: str) -> None:
     """Raise StoreError if the data of this owner has moved away."""
     with pool.plainly(), pool.connection(pool.readers, owner) as rows:
@@ -103,6 +111,8 @@ def over(
         lambda: PostgresHistories(database),
         lambda: PostgresDocuments(database, machine or checkout),
         close,
+        partial(asyncio.to_thread, _is_current, database),
+        database.load,
         machine_rows=partial(PostgresMachineRows, database, machine or checkout),
         open_switchboard=lambda server: PostgresSwitchboard(database, server),
         open_values=lambda: PostgresValues(database),

@@ -66,6 +66,16 @@ def examine(connection: Connection[Any], where: str) -> bool:
     return bool(_value(connection, MEMBER))
 
 
+def is_current(
+    connection: Connection[Any],
+    scripts: Sequence[Path] = MIGRATIONS,
+    additions: Sequence[Path] = ADDITIONS,
+) -> bool:
+    """Tell whether the schema is the one this Hone knows. Additions of a newer one do no harm."""
+    found = int(_value(connection, APPLIED)) if _value(connection, KNOWN) else 0
+    return found == len(scripts) and not find_missing(connection, additions)
+
+
 def _apply(connection: Connection[Any], where: str, scripts: Sequence[Path]) -> None:
     done = _version(connection, where, len(scripts))
     if not done and not _value(connection, KNOWN):

@@ -17,6 +17,13 @@ async def health(_: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
     return {"status": "ok"}
 
 
+async def ready(call: OperationCall[Nothing, Nothing]) -> Response:
+    """Whether it can work: the database answers, its schema is current, and the server is not about to end.
+    Otherwise 503 with one word: database, schema or stopping."""
+    fault = await call.state.readiness.find_fault()
+    return answer({"status": fault or "ready"}, 503 if fault else 200)
+
+
 async def status(call: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
     """The version, the model, the folder, what waits and what is under way."""
     state = call.state
@@ -87,6 +94,7 @@ OPERATIONS = (
     Operation("GET", "/api/logins", logins),
     Operation("DELETE", "/api/logins/{login}", sign_out),
     Operation("GET", "/health", health),
+    Operation("GET", "/ready", ready),
     Operation("GET", "/api/status", status),
     Operation("POST", "/api/tickets", ticket, status=201),
     Operation("POST", "/api/logout", logout),

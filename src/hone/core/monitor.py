@@ -1,0 +1,144 @@
+"""What monitors hear: that a step begins, and how it ended. Never what was said, and by whom only by name.
+
+Metrics, logs and traces are monitors. No value here holds text of a conversation, a path or a key.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from contextvars import ContextVar
+from typing import Protocol
+
+from msgspec import Struct
+
+from hone.core.ids import SessionId
+from hone.core.jobs import JobId
+from hone.core.model import Usage
+from hone.core.turn import Origin, Stop
+
+TRACE_HEADERS = ("traceparent", "tracestate")
+
+request_id: ContextVar[str] = ContextVar("request_id", default="")
+"""The request that a turn was asked for by. Tasks of a request inherit it."""
+
+
+class RequestStep(Struct, frozen=True):
+    """A request arrives. `trace` are its headers traceparent and tracestate, if they are well-formed."""
+
+    method: str
+    trace: Mapping[str, str]
+
+
+class RequestEnd(Struct, frozen=True):
+    """`route` is the template of the path, empty if there is none. `begun` are the seconds until the answer
+    began; a stream may last for hours. `error` is the type of an exception that nobody caught."""
+
+    route: str
+    status: int
+    begun: float
+    user: str = ""
+    error: str = ""
+
+
+class TurnStep(Struct, frozen=True):
+    origin: Origin
+    model: str
+    session: SessionId
+
+
+class TurnEnd(Struct, frozen=True):
+    stop: Stop
+    usage: tuple[Usage, ...] = ()
+
+
+class ModelStep(Struct, frozen=True):
+    """One call of a model, with its retries."""
+
+    model: str
+
+
+class ModelEnd(Struct, frozen=True):
+    """`error` is the type of the error, or "cancelled"; empty if there is a reply."""
+
+    finish: str = ""
+    usage: Usage = Usage()
+    retries: int = 0
+    error: str = ""
+
+
+class ToolStep(Struct, frozen=True):
+    """`name` is empty for a tool that does not exist: that name is the model's invention."""
+
+    name: str
+
+
+class ToolEnd(Struct, frozen=True):
+    failed: bool
+
+
+class ReviewStep(Struct, frozen=True):
+    job: JobId
+
+
+class ReviewEnd(Struct, frozen=True):
+    """`result` is done, failed, waiting (it stays in the queue), dropped (somebody else ended it) or
+    interrupted."""
+
+    result: str
+
+
+class DatabaseLoad(Struct, frozen=True):
+    """What a process does with its database: connections to a server, how many of them are idle, and errors
+    of the database so far."""
+
+    connections: int = 0
+    idle: int = 0
+    errors: int = 0
+
+
+Step = RequestStep | TurnStep | ModelStep | ToolStep | ReviewStep
+StepEnd = RequestEnd | TurnEnd | ModelEnd | ToolEnd | ReviewEnd
+End = Callable[[StepEnd], None]
+"""Hears how a step ended. Called once, in the same context as its beginning."""
+
+
+class Monitor(Protocol):
+    def begin(self, step: Step) -> End | None:
+        """Hear that a step begins. Return what hears its end, or nothing if that is of no interest."""
+        ...
+
+
+def ignore(_: StepEnd) -> None:
+    """Nobody listens."""
+
+
+class Monitors:
+    """Those of one process. One that raises is not heard of, and disturbs nobody."""
+
+    def __init__(self, each: Iterable[Monitor] = ()) -> None:
+        self._each = list(each)
+
+    def __bool__(self) -> bool:
+        return bool(self._each)
+
+    def add(self, monitor: Monitor) -> None:
+        self._each.append(monitor)
+
+    def begin(self, step: Step) -> End:
+        if not self._each:
+            return ignore
+        ends: list[End] = []
+        for monitor in self._each:
+            with suppress(Exception):
+                if end := monitor.begin(step):
+                    ends.append(end)
+
+        def finish(result: StepEnd) -> None:
+            for end in reversed(ends):
+                with suppress(Exception):
+                    end(result)
+
+        return finish
+
+
+UNMONITORED = Monitors()
+"""For what runs without monitors. Nobody adds one here."""
