@@ -29,7 +29,7 @@ HOMES = itertools.count()
 """Numbers the homes of a process. Left to pytest, each new one is found by listing all those before it."""
 MEMORY = Path("/dev/shm")
 ROOM = 4 << 30
-FOREIGN_VARIABLES = ("HONE_", "OPENAI_", "ANTHROPIC_", "HONCHO_", "PGHOST")
+FOREIGN_VARIABLES = ("HONE_", "OPENAI_", "ANTHROPIC_", "HONCHO_", "OTEL_", "PGHOST")
 
 settings.register_profile(
     "short",

@@ -88,8 +88,8 @@ async def told_story(
     **serve: Any,
 ) -> AsyncIterator[Told]:
     text = f"No: {CANARY['provider']}"
-    monkeypatch.setitem(faults.FAULTS, "canary refusal", faults.refuse(400, text))  # type: ignore[index]
-    monkeypatch.setitem(faults.FAULTS, "canary overload", faults.refuse(503, text, retry_after="0"))  # type: ignore[index]
+    monkeypatch.setitem(faults.FAULTS, "canary refusal", faults.refuse(400, text))
+    monkeypatch.setitem(faults.FAULTS, "canary overload", faults.refuse(503, text, retry_after="0"))
     folder = tmp_path / CANARY["folder"]
     folder.mkdir()
     (folder / f"{CANARY['file']}.txt").write_text(f"{CANARY['result']}\n")

@@ -1,4 +1,4 @@
-"""J3: what operators see of a server: numbers, lines and spans, read by the official parsers, without content."""
+"""J3: what operators see of a server, read by the official parsers: what happened, and no content."""
 
 import json
 from collections.abc import Mapping

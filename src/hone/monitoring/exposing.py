@@ -74,11 +74,11 @@ async def expose(
     if not place:
         yield
         return
-    metrics = Metrics(hone.clock)
+    metrics, started = Metrics(hone.clock), hone.clock.now().timestamp()
     hone.monitors.add(metrics)
 
     def own() -> list[Family]:
-        return [*metrics.collect(), *more(), *measure_database(hone), *measure_process()]
+        return [*metrics.collect(), *more(), *measure_database(hone), *measure_process(started)]
 
     bound = MetricsPlace(bind_metrics(place)) if isinstance(place, str) else place
     async with Exposition(bound, own, partial(shared, hone)).serving():

@@ -35,8 +35,8 @@ class Family(Struct, frozen=True):
 
 def gauge(name: str, help: str, *samples: tuple[float, Labels] | float) -> Family:
     """Return what was measured just now."""
-    made = (Sample(*each) if isinstance(each, tuple) else Sample(each) for each in samples)
-    return Family(name, "gauge", help, tuple(made))
+    labeled = (each if isinstance(each, tuple) else (each, {}) for each in samples)
+    return Family(name, "gauge", help, tuple(Sample(float(value), labels) for value, labels in labeled))
 
 
 class Metric:

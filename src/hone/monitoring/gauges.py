@@ -12,21 +12,21 @@ from hone.app import Hone
 from hone.core.errors import StoreError
 from hone.monitoring.families import Family, Sample, gauge
 
-STARTED = time.time()
 Collect = Callable[[], Sequence[Family]]
 """What this process has counted and measured."""
 CollectShared = Callable[[], Awaitable[Sequence[Family]]]
 """What is the same for all processes on one database."""
 
 
-def measure_process() -> list[Family]:
-    """Return the figures that every exporter gives of its process, by their usual names."""
+def measure_process(started: float) -> list[Family]:
+    """Return the figures that every exporter gives of its process, by their usual names. `started` is when it
+    began to serve: a process that was forked has the start of its parent."""
     fds, page = _count_fds(), os.sysconf("SC_PAGE_SIZE")
     found = [
         Family(
             "process_cpu_seconds_total", "counter", "User and system time.", [Sample(time.process_time())]
         ),
-        gauge("process_start_time_seconds", "When the process started, since 1970.", STARTED),
+        gauge("process_start_time_seconds", "When the process started, since 1970.", started),
         gauge("process_max_fds", "Descriptors it may open.", resource.getrlimit(resource.RLIMIT_NOFILE)[0]),
         gauge("hone_build_info", "The version of Hone, with the value 1.", (1, {"version": __version__})),
     ]
