@@ -26,14 +26,17 @@ from hone import Hone
 from hone.core.clock import ManualClock, SystemClock
 from hone.core.ids import SessionId
 from hone.core.monitor import (
+    AgentEnd,
+    AgentStep,
     ModelEnd,
     ModelStep,
     Monitors,
+    RequestEnd,
+    RequestStep,
     Step,
     ToolEnd,
     ToolStep,
-    TurnEnd,
-    TurnStep,
+    plain_model,
 )
 from hone.core.turn import Origin, Stop
 from hone.features.telemetry.part import MISSING
@@ -94,7 +97,7 @@ def test_labels_are_few_whatever_models_tools_and_clients_are_called() -> None:
         count(ModelStep(f"openai/model-{number}"), ModelEnd("done"))
         count(ToolStep(f"tool_{number}"), ToolEnd(failed=False))
         count(ToolStep(f"server__{number}"), ToolEnd(failed=False))
-    count(ModelStep("openai/a name of somebody"), ModelEnd("done"))
+    count(ModelStep(plain_model("openai/a name of somebody")), ModelEnd("done"))
     families = {each.name: each for each in text_string_to_metric_families(render(metrics.collect()))}
     models = families["hone_model_calls"].samples
     assert len(models) == MOST_MODELS + 1
@@ -122,14 +125,25 @@ def test_any_label_and_number_is_read_as_it_was_written() -> None:
     assert family.documentation == odd
 
 
+def test_a_line_of_text_stays_one_line_whatever_is_in_it() -> None:
+    lines: list[str] = []
+    log = Log(ManualClock(), "text", users=True, write=lines.append)
+    end = log.begin(RequestStep("GET", {}))
+    assert end
+    end(RequestEnd("/api/status", 200, 0.0, 'eve" status=500\n2026 error crash'))
+    [line] = lines
+    assert (line.count("\n"), line.endswith("\n")) == (1, True)
+    assert r'user="eve\" status=500\n2026 error crash"' in line
+
+
 def test_a_monitor_that_raises_disturbs_nobody() -> None:
     class Broken:
         def begin(self, step: Step) -> None:
             raise RuntimeError("broken")
 
     metrics = Metrics(ManualClock())
-    end = Monitors([Broken(), metrics]).begin(TurnStep(Origin.USER, "openai/x", SessionId("a")))
-    end(TurnEnd(Stop.ANSWERED))
+    end = Monitors([Broken(), metrics]).begin(AgentStep(Origin.USER, "openai/x", SessionId("a")))
+    end(AgentEnd(Stop.ANSWERED))
     assert 'hone_turns_total{origin="user",stop="answered"} 1' in render(metrics.collect())
 
 

@@ -3,6 +3,7 @@
 Metrics, logs and traces are monitors. No value here holds text of a conversation, a path or a key.
 """
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
@@ -19,6 +20,15 @@ TRACE_HEADERS = ("traceparent", "tracestate")
 
 request_id: ContextVar[str] = ContextVar("request_id", default="")
 """The request that a turn was asked for by. Tasks of a request inherit it."""
+
+
+_MODEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,79}", re.ASCII)
+
+
+def plain_model(name: str) -> str:
+    """Return a model's name as it is told. Clients may ask for any model: one that is called like no model is
+    called "other"."""
+    return name if _MODEL.fullmatch(name) else "other"
 
 
 class RequestStep(Struct, frozen=True):
@@ -39,13 +49,15 @@ class RequestEnd(Struct, frozen=True):
     error: str = ""
 
 
-class TurnStep(Struct, frozen=True):
+class AgentStep(Struct, frozen=True):
+    """An agent begins a turn: the user's, a review, or another one."""
+
     origin: Origin
     model: str
     session: SessionId
 
 
-class TurnEnd(Struct, frozen=True):
+class AgentEnd(Struct, frozen=True):
     stop: Stop
     usage: tuple[Usage, ...] = ()
 
@@ -95,8 +107,8 @@ class DatabaseLoad(Struct, frozen=True):
     errors: int = 0
 
 
-Step = RequestStep | TurnStep | ModelStep | ToolStep | ReviewStep
-StepEnd = RequestEnd | TurnEnd | ModelEnd | ToolEnd | ReviewEnd
+Step = RequestStep | AgentStep | ModelStep | ToolStep | ReviewStep
+StepEnd = RequestEnd | AgentEnd | ModelEnd | ToolEnd | ReviewEnd
 End = Callable[[StepEnd], None]
 """Hears how a step ended. Called once, in the same context as its beginning."""
 

@@ -11,7 +11,7 @@ from hone.core.agent import Agent
 from hone.core.clock import Clock
 from hone.core.errors import Crowded, ModelError, Overloaded, Rejected, Unusable
 from hone.core.model import Model, Piece, Reply, Restart, Usage
-from hone.core.monitor import ModelEnd, ModelStep, Monitors
+from hone.core.monitor import ModelEnd, ModelStep, Monitors, plain_model
 from hone.core.prefix import Prefix
 from hone.core.transcript import Transcript
 from hone.core.value import replace
@@ -187,7 +187,7 @@ class Monitored:
         self._monitors = monitors
 
     async def stream(self, prefix: Prefix, transcript: Transcript) -> AsyncGenerator[Piece, None]:
-        end = self._monitors.begin(ModelStep(prefix.model))
+        end = self._monitors.begin(ModelStep(plain_model(prefix.model)))
         result = ModelEnd(error="cancelled")
         try:
             async with aclosing(self._model.stream(prefix, transcript)) as pieces:

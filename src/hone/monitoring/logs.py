@@ -5,6 +5,7 @@ of its exceptions and the places in the code.
 """
 
 import logging
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -16,6 +17,8 @@ import msgspec
 from hone.core.clock import Clock
 from hone.core.model import total
 from hone.core.monitor import (
+    AgentEnd,
+    AgentStep,
     End,
     RequestEnd,
     RequestStep,
@@ -23,8 +26,6 @@ from hone.core.monitor import (
     ReviewStep,
     Step,
     StepEnd,
-    TurnEnd,
-    TurnStep,
     request_id,
 )
 from hone.core.turn import Stop
@@ -33,6 +34,7 @@ PROBES = ("/health", "/ready")
 """Asked every few seconds; told only if they say no."""
 FRAMES = 30
 """Places of a crash, the innermost ones."""
+_PLAIN = re.compile(r"[!#-<>-~]+", re.ASCII)
 Form = Literal["off", "text", "json"]
 Write = Callable[[str], object]
 
@@ -60,7 +62,7 @@ class Log:
         match step:
             case RequestStep():
                 return partial(self._end_request, step, took)
-            case TurnStep():
+            case AgentStep():
                 return partial(self._end_turn, step, took)
             case ReviewStep():
                 return partial(self._end_review, step, took)
@@ -95,10 +97,11 @@ class Log:
             "ms": took(),
             **user,
         }
-        self._tell("error" if end.status >= 500 else "info", "request", told)
+        level = "info" if end.status < 500 else "warning" if end.route in PROBES else "error"
+        self._tell(level, "request", told)
 
-    def _end_turn(self, step: TurnStep, took: Callable[[], float], end: StepEnd) -> None:
-        assert isinstance(end, TurnEnd)
+    def _end_turn(self, step: AgentStep, took: Callable[[], float], end: StepEnd) -> None:
+        assert isinstance(end, AgentEnd)
         used = total(end.usage)
         told = {
             "session": step.session,
@@ -153,7 +156,7 @@ class _Handler(logging.Handler):
 
 def _word(value: object) -> str:
     text = "" if value is None else str(value)
-    return f'"{text}"' if " " in text or not text else text
+    return text if _PLAIN.fullmatch(text) else msgspec.json.encode(text).decode()
 
 
 def _names(error: BaseException) -> str:

@@ -10,6 +10,8 @@ import msgspec
 from hone.core.clock import Clock
 from hone.core.model import Usage
 from hone.core.monitor import (
+    AgentEnd,
+    AgentStep,
     End,
     ModelEnd,
     ModelStep,
@@ -21,14 +23,11 @@ from hone.core.monitor import (
     StepEnd,
     ToolEnd,
     ToolStep,
-    TurnEnd,
-    TurnStep,
 )
 from hone.core.tool import is_served
 from hone.monitoring.families import OTHER, Family, Histogram, Metric
 from hone.tools.define import SCHEMAS
 
-MODEL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,79}", re.ASCII)
 MOST_MODELS = 40
 """Names of models that are told apart."""
 METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
@@ -99,7 +98,7 @@ class Metrics:
         match step:
             case RequestStep():
                 return partial(self._end_request, step)
-            case TurnStep():
+            case AgentStep():
                 self.turns_running.add(step.origin, by=1)
                 return partial(self._end_turn, step, take)
             case ModelStep():
@@ -117,8 +116,8 @@ class Metrics:
         self.requests.add(method, route, str(end.status))
         self.request_seconds.observe(end.begun, method, route)
 
-    def _end_turn(self, step: TurnStep, take: Callable[[], float], end: StepEnd) -> None:
-        assert isinstance(end, TurnEnd)
+    def _end_turn(self, step: AgentStep, take: Callable[[], float], end: StepEnd) -> None:
+        assert isinstance(end, AgentEnd)
         self.turns_running.add(step.origin, by=-1)
         self.turns.add(step.origin, end.stop)
         self.turn_seconds.observe(take(), step.origin)
@@ -156,7 +155,7 @@ class Metrics:
     def _name(self, model: str) -> str:
         """Return a model's name as a label. A client may ask for any model: few names are told apart."""
         if model not in self._models:
-            if len(self._models) >= MOST_MODELS or not MODEL_NAME.fullmatch(model):
+            if len(self._models) >= MOST_MODELS:
                 return OTHER
             self._models.add(model)
         return model

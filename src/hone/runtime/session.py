@@ -18,7 +18,7 @@ from hone.core.jobs import Look, Topic, Topics, TurnSummary
 from hone.core.loading import import_object
 from hone.core.messages import Message, Part, Reminder, SystemNote, change_text, sound, user
 from hone.core.model import Usage
-from hone.core.monitor import UNMONITORED, Monitors, TurnEnd, TurnStep
+from hone.core.monitor import UNMONITORED, AgentEnd, AgentStep, Monitors, plain_model
 from hone.core.part import Remind, SessionSeed
 from hone.core.permissions import Mode, NoPermissions, Permissions
 from hone.core.permit import COMPACT, DELEGATE, Permit
@@ -201,11 +201,11 @@ class Session(Dialog):
         return turn
 
     async def _monitored(self, taking: Coroutine[None, None, Turn]) -> Turn:
-        step = TurnStep(self.header.origin, self.agent.prefix.model, self.id)
-        end, result = self._deps.monitors.begin(step), TurnEnd(Stop.INTERRUPTED)
+        step = AgentStep(self.header.origin, plain_model(self.agent.prefix.model), self.id)
+        end, result = self._deps.monitors.begin(step), AgentEnd(Stop.INTERRUPTED)
         try:
             turn = await taking
-            result = TurnEnd(turn.stop or Stop.FAILED, turn.usage)
+            result = AgentEnd(turn.stop or Stop.FAILED, turn.usage)
             return turn
         finally:
             end(result)

@@ -13,6 +13,8 @@ from opentelemetry.util.types import AttributeValue
 
 from hone.core.model import Finish, Usage, total
 from hone.core.monitor import (
+    AgentEnd,
+    AgentStep,
     End,
     ModelEnd,
     ModelStep,
@@ -24,8 +26,6 @@ from hone.core.monitor import (
     StepEnd,
     ToolEnd,
     ToolStep,
-    TurnEnd,
-    TurnStep,
 )
 from hone.core.turn import Stop
 
@@ -51,7 +51,7 @@ class Spans:
         match step:
             case RequestStep():
                 return self._request(step)
-            case TurnStep():
+            case AgentStep():
                 known = {"gen_ai.conversation.id": step.session, "hone.origin": step.origin.value}
                 named = {"gen_ai.agent.name": AGENT, **name_model(step.model), **known}
                 return self._enter(f"invoke_agent {AGENT}", operate("invoke_agent", named))
@@ -121,7 +121,7 @@ def finish(span: Span, end: StepEnd) -> None:
             span.set_attribute("http.response.status_code", end.status)
             if end.route:
                 span.set_attribute("http.route", end.route)
-        case TurnEnd():
+        case AgentEnd():
             error = end.stop.value if end.stop is Stop.FAILED else ""
             span.set_attribute("hone.stop", end.stop.value)
             span.set_attributes(count_tokens(total(end.usage)))
