@@ -1,4 +1,4 @@
-"""Serve /metrics at an address of its own. Several processes of one server share the address: the one that
+"""Serve /metrics at a separate address. Several processes of one server share the address: the one that
 is asked collects the numbers of all, each with a label that names its process."""
 
 import asyncio
@@ -31,7 +31,7 @@ Answer = Callable[[asyncio.StreamReader], Awaitable[bytes]]
 
 
 class MetricsPlace(Struct, frozen=True):
-    """Where numbers are read. `listener` is bound. One of `count` processes has a number of its own, `index`,
+    """Where numbers are read. `listener` is bound. One of `count` processes has its number, `index`,
     and a `folder` with a socket of each."""
 
     listener: socket.socket

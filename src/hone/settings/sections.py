@@ -289,7 +289,7 @@ class ServeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     log_users: bool = False
     """Whether a line about a request names who sent it."""
     drain: Annotated[float, msgspec.Meta(ge=0, le=3_600)] = 0.0
-    """Seconds that the server goes on accepting requests after it was told to stop, while /ready says no, so
+    """Seconds that the server keeps accepting requests after it was told to stop, while /ready says no, so
     that a load balancer can take it out."""
 
     def __post_init__(self) -> None:
