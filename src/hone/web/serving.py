@@ -121,8 +121,8 @@ class Server(uvicorn.Server):
             await super().serve(sockets)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Say at once that the server is not ready. With a drain it keeps working until a load balancer has heard
-        of that; a second signal ends the wait."""
+        """Say at once that the server is not ready. With a drain it keeps working for a while, so that a load
+        balancer hears of that; a second signal ends the wait."""
         first, self._state.readiness.stopping = not self._state.readiness.stopping, True
         if first and self._drain:
             asyncio.get_running_loop().call_later(self._drain, super().handle_exit, sig, frame)
