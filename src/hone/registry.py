@@ -145,6 +145,16 @@ FEATURES = (
         setting="acp.uses_editor",
     ),
     Feature(
+        "users",
+        "serve",
+        {
+            "users": (
+                "hone.features.users.commands:users",
+                "Add people to a team's Hone; their keys, limits and audit log.",
+            )
+        },
+    ),
+    Feature(
         "erasing",
         "forget",
         {

@@ -77,6 +77,7 @@ OWN = {
     "templates": "templates",
     "traces": "traces",
     "uninstalling": "uninstall",
+    "users": "users",
 }
 """The command of each feature; one that has only commands below the kernel's, one of those."""
 TENDING = {"backends", "checkpoints", "curator", "erasing", "templates"}

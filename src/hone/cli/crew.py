@@ -4,7 +4,6 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import AsyncExitStack
-from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Self
@@ -14,25 +13,13 @@ from hone.cli.reviews import attempt, outcome
 from hone.core.delivery import TicketKind, WorkItem
 from hone.core.events import Emit
 from hone.core.jobs import JobId, State
-from hone.stores.home import Stores
+from hone.web.owners_hone import OwnersHone
 
 OPEN = 8
 """Other owners whose Hone stays open for the next work."""
 
 Tell = Callable[[Hone, str], None]
 """Hears what became of a review, and that a Hone may have notices."""
-
-
-class OwnersHone(Hone):
-    """A Hone over stores that somebody else opened."""
-
-    def __init__(self, home: Path, hone: Hone, stores: Stores) -> None:
-        super().__init__(home=home, model=hone.models, folder=home, settings=hone.settings, clock=hone.clock)
-        self._given = stores
-
-    @cached_property
-    def stores(self) -> Stores:
-        return self._given
 
 
 class Crew:

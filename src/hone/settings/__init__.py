@@ -31,6 +31,7 @@ from hone.settings.sections import (
     RecallSettings,
     RetentionSettings,
     SandboxSettings,
+    ServeSettings,
 )
 
 if TYPE_CHECKING:
@@ -93,6 +94,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     checkpoints: CheckpointSettings = CheckpointSettings()
     recall: RecallSettings = RecallSettings()
     acp: AcpSettings = AcpSettings()
+    serve: ServeSettings = ServeSettings()
     retention: RetentionSettings = RetentionSettings()
     sandbox: SandboxSettings = SandboxSettings()
     projects: Mapping[str, ProjectSettings] = {}

@@ -336,6 +336,41 @@ class ProjectSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sandbox: ProjectSandbox = ProjectSandbox()
 
 
+class ServeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a server does for the users of a team. See docs/teams.md."""
+
+    workspaces: str = ""
+    """The folder below which each user has a working folder. Empty: beside the home, with -workspaces at the
+    end of its name."""
+    network: Network = "never"
+    """Whether web_fetch and commands of users may use the network. Commands then reach all that this machine
+    reaches."""
+    proxy_header: str = ""
+    """The header in which a trusted proxy names the user, such as X-Forwarded-Preferred-Username. All three
+    proxy keys are needed."""
+    proxy_peers: tuple[str, ...] = ()
+    """The addresses that the proxy connects from."""
+    proxy_secret_file: str = ""
+    """A file whose first line the proxy sends as X-Hone-Proxy-Secret."""
+    requests_per_minute: Annotated[int, msgspec.Meta(ge=0)] = 600
+    """Requests of a user without their own limit; 0: any number."""
+    cost_per_day: Annotated[float, msgspec.Meta(ge=0)] = 0.0
+    """US dollars of a user without their own limit, learning included; 0: any amount."""
+    storage_mb: Annotated[int, msgspec.Meta(ge=0)] = 0
+    """Megabytes that a user without their own limit may keep; 0: any number."""
+    reviews: Annotated[int, msgspec.Meta(ge=0)] = 200
+    """Reviews of a user without their own limit that may wait; 0: any number."""
+    turns: Annotated[int, msgspec.Meta(ge=1)] = 8
+    """Turns of one user, without their own limit, that one server process has under way."""
+    audit_days: Annotated[int, msgspec.Meta(ge=30)] = 365
+    """Days after which a row of the audit log is forgotten."""
+
+    def __post_init__(self) -> None:
+        proxy = (self.proxy_header, self.proxy_peers, self.proxy_secret_file)
+        if any(proxy) and not all(proxy):
+            raise ValueError("serve needs proxy_header, proxy_peers and proxy_secret_file, or none of them")
+
+
 class McpClientSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What another agent gets over MCP, beside skills and its project's entries. Its provider sees it."""
 

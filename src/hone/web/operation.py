@@ -20,6 +20,8 @@ Body = TypeVar("Body")
 STREAM = "text/event-stream"
 CALLER = "hone.caller"
 """Where a request says who sends it."""
+STATE = "hone.state"
+"""Where it says which user's state it is about, unless it is the server's own."""
 LARGEST_NUMBER = 2**53
 """What every JSON reader, and the database, can count to."""
 
@@ -59,7 +61,7 @@ class Operation(Struct, frozen=True):
 
     def route(self, state: ServerState) -> Route:
         async def endpoint(request: Request) -> Response:
-            return await self._perform(state, request)
+            return await self._perform(request.scope.get(STATE, state), request)
 
         return Route(self.path, endpoint, methods=[self.method], name=f"{self.method} {self.path}")
 

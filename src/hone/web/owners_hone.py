@@ -1,0 +1,29 @@
+"""A Hone for another owner of the same database: a user of a team, or an owner whose work a worker does."""
+
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from hone.app import Hone
+from hone.settings import Settings
+from hone.stores.home import Stores
+
+
+class OwnersHone(Hone):
+    """Works over stores that somebody else opened, with the models and settings of `hone`."""
+
+    def __init__(
+        self, home: Path, hone: Hone, stores: Stores, settings: Settings | None = None, **choices: Any
+    ) -> None:
+        super().__init__(
+            home=home,
+            model=hone.models,
+            settings=settings or hone.settings,
+            clock=hone.clock,
+            **{"folder": home, **choices},
+        )
+        self._given = stores
+
+    @cached_property
+    def stores(self) -> Stores:
+        return self._given
