@@ -51,6 +51,8 @@ class Crew:
             match item.kind:
                 case TicketKind.REVIEW:
                     assert item.job is not None
+                    if item.owner:
+                        await self._limit(item.owner)
                     return await self._review(hone, item.job)
                 case TicketKind.WAKE:
                     return await self._wake(hone)
@@ -62,6 +64,19 @@ class Crew:
             return False
         finally:
             await self._leave(item.owner)
+
+    async def _limit(self, owner: str) -> None:
+        """Let learning spend no more than what the user has left of today."""
+        hone, opened = self._others[owner], self._hone.stores.open_users
+        if opened is None:
+            return
+        users, usual = opened(), self._hone.settings.serve.cost_per_day
+        own = (await asyncio.to_thread(users.limits, owner)).cost_per_day
+        most = own if own is not None else usual or None
+        hone.learning_cap = None
+        if most is not None:
+            used = await asyncio.to_thread(lambda: users.usage(owner, storage=False))
+            hone.learning_cap = used.learning + max(0.0, most - used.cost)
 
     async def _review(self, hone: Hone, id: JobId) -> bool:
         before = await hone.jobs.job(id)

@@ -78,9 +78,11 @@ class UserLimits(Struct, frozen=True):
 
 
 class UserUsage(Struct, frozen=True):
-    """What a user has used: dollars since midnight (UTC), bytes, and reviews that wait."""
+    """What a user has used: dollars since midnight (UTC), those for learning, bytes, and reviews that
+    wait."""
 
     cost: float = 0.0
+    learning: float = 0.0
     storage: int = 0
     reviews: int = 0
 

@@ -6,16 +6,15 @@ import time
 from collections.abc import Awaitable, Callable, Collection
 from contextlib import suppress
 from http.cookies import CookieError, SimpleCookie
-from math import ceil
 from urllib.parse import parse_qs
 
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from hone.core.errors import StoreError
+from hone.core.errors import LimitReached, StoreError
 from hone.core.users import AuditEvent, AuditNote
 from hone.web import login_page
-from hone.web.answers import add_security_headers, failure
+from hone.web.answers import add_security_headers, failure, postponed
 from hone.web.callers import NOBODY, OWNER, ApiCaller
 from hone.web.keys import STAY, Keys
 from hone.web.operation import CALLER, STATE
@@ -39,6 +38,8 @@ LINGER = 0.5
 """Seconds that the answer to a request takes that came too early, at most."""
 GUESSED = "There were many wrong keys from your address. Try again in a minute."
 FLOODED = "These are more requests than your limit allows. Wait, and try again."
+LASTING = ("/events", "/v1/chat/completions")
+"""How the paths end whose requests wait for a model or for news."""
 VISITOR = "hone.visitor"
 """Where a request says which user sends it."""
 NOT_FOR_PROGRAMS = (
@@ -84,10 +85,18 @@ class AuthMiddleware:
         assert self._tenants is not None
         try:
             async with self._tenants.enter(visitor.user) as state:
+                assert state.limiter is not None
                 scope[STATE] = state
-                await self._serve(visitor.caller, state.keys, scope, _bounded(receive), send, user=True)
+                lasting = scope["path"].endswith(LASTING)
+                async with state.limiter.request(lasting=lasting):
+                    if scope["method"] not in SAFE:
+                        await state.limiter.receive(_Head(scope).length)
+                    await self._serve(visitor.caller, state.keys, scope, _bounded(receive), send, user=True)
         except NotOpened as error:
             await failure(503, "store_error", str(error))(scope, receive, send)
+        except LimitReached as error:
+            await self._clock.sleep(LINGER)
+            await _later(429, "rate_limit_exceeded", str(error), error.wait)(scope, receive, send)
 
     async def _serve(
         self,
@@ -314,9 +323,7 @@ def _address(scope: Scope) -> str:
 
 
 def _later(status: int, kind: str, message: str, wait: float) -> Response:
-    response = failure(status, kind, message)
-    response.headers["retry-after"] = str(max(1, ceil(wait)))
-    return response
+    return postponed(failure(status, kind, message), wait)
 
 
 def _bounded(receive: Receive) -> Receive:

@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from hone.app import Hone
+from hone.core.value import replace
+from hone.learning.budget import Bounds
 from hone.settings import Settings
 from hone.stores.home import Stores
 
@@ -22,7 +24,16 @@ class OwnersHone(Hone):
             clock=hone.clock,
             **{"folder": home, **choices},
         )
+        self.learning_cap: float | None = None
+        """US dollars that learning may cost today; None: as much as the settings say."""
         self._given = stores
+
+    @property
+    def bounds(self) -> Bounds:
+        usual = super().bounds
+        return (
+            usual if self.learning_cap is None else replace(usual, daily=min(usual.daily, self.learning_cap))
+        )
 
     @cached_property
     def stores(self) -> Stores:

@@ -24,6 +24,7 @@ from hone.web.openai.matching import Places, StoredPlaces
 from hone.web.pending_questions import PendingQuestions
 from hone.web.relay import Relay
 from hone.web.user_keys import UserKeys
+from hone.web.user_limits import UserLimiter
 
 if TYPE_CHECKING:
     from hone.web.tenants import Tenants
@@ -51,6 +52,7 @@ class ServerState:
     relay: Relay
     user: str = ""
     look: float = LOOK
+    limiter: UserLimiter | None = None
     tenants: "Tenants | None" = None
     """The users of this server, if there can be any."""
     remembered: dict[str, Places] = field(default_factory=dict)

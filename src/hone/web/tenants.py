@@ -4,7 +4,7 @@ They share the models, the connections to the database and the event loop."""
 import asyncio
 import os
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 
@@ -32,6 +32,8 @@ IDLE = 60.0
 """Seconds without a request, a listener or a turn after which a user is closed."""
 LOOK = 5.0
 """Seconds between two looks at what other processes did for a user. Signals come at once."""
+PRUNING = 720
+"""Looks between two times that old rows of the audit log are forgotten."""
 USERS = "users"
 """The folder of the home in which each user has one."""
 
@@ -75,6 +77,11 @@ class Tenants:
         self._opening: dict[str, asyncio.Lock] = {}
         self._closing = False
 
+    @property
+    def open(self) -> Mapping[str, Tenant]:
+        """Those who are open now, the latest to come last."""
+        return self._open
+
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None, None]:
         """Close those who do nothing, from time to time, and all of them at the end."""
@@ -112,9 +119,13 @@ class Tenants:
         return sum(await asyncio.gather(*(each.close(grace) for each in tenants)))
 
     async def _tend(self) -> None:
+        looks = 0
         while True:
             with suppress(StoreError):
+                if not looks % PRUNING:
+                    await self.gate.prune()
                 await self.close_idle()
+            looks += 1
             await self._clock.sleep(LOOK)
 
     async def close_idle(self) -> None:
@@ -170,17 +181,27 @@ class Tenants:
             self._hone,
             stores,
             limit_settings(self._hone.settings),
-            folder=Enclosure(workspace, self._make_sandbox(home, workspace)),
+            folder=Enclosure(workspace, self._make_sandbox(workspace)),
             ask=questions.ask,
             learning="queue",
             platform=self._hone.platform,
         )
         stack.push_async_callback(hone.close)
         relay = Relay(bus, board, self._clock, LOOK)
-        sessions = OpenSessions(hone, bus, self._clock, relay=relay)
-        keys = self.gate.keys_of(user)
+        limiter = self.gate.limiter_of(user)
+        sessions = OpenSessions(hone, bus, self._clock, relay=relay, admit=limiter.admit)
         return ServerState(
-            hone, keys, bus, questions, sessions, self._clock, self._address, relay, user=user, look=LOOK
+            hone,
+            self.gate.keys_of(user),
+            bus,
+            questions,
+            sessions,
+            self._clock,
+            self._address,
+            relay,
+            user=user,
+            look=LOOK,
+            limiter=limiter,
         )
 
     def _make_folders(self, user: str) -> tuple[Path, Path]:
@@ -193,10 +214,11 @@ class Tenants:
             raise StoreError(f"The folders of a user cannot be made: {error.strerror}.") from error
         return home, workspace.resolve()
 
-    def _make_sandbox(self, home: Path, workspace: Path) -> Sandbox:
-        """Commands see the working folder, and nothing of the server or of other users."""
+    def _make_sandbox(self, workspace: Path) -> Sandbox:
+        """Commands see the working folder, and nothing of the server or of other users. They have no home in
+        which caches would last."""
         hidden = (self._hone.home, workspace.parent)
-        return Sandbox(home=home, hidden=hidden, clock=self._clock, required=True)
+        return Sandbox(hidden=hidden, clock=self._clock, required=True)
 
 
 def find_workspaces(home: Path, settings: Settings) -> Path:

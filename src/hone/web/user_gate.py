@@ -21,6 +21,7 @@ from hone.web.api_keys import KeyKind, digest
 from hone.web.callers import OWNER, ApiCaller
 from hone.web.keys import Keys, password
 from hone.web.user_keys import USER, UserKeys, read_cookie
+from hone.web.user_limits import UserLimiter
 
 SECRET_HEADER = "x-hone-proxy-secret"
 MOST_GUESSES = 20
@@ -90,6 +91,7 @@ class UserGate:
         self.proxy = open_proxy(settings)
         self._keys = keys
         self._clock = clock
+        self._settings = settings
         self._rate = settings.requests_per_minute or None
         self._early: dict[str, tuple[float, Visitor]] = {}
 
@@ -180,6 +182,12 @@ class UserGate:
 
     def keys_of(self, user: str) -> UserKeys:
         return UserKeys(user, self._keys, self.directory, self._clock)
+
+    def limiter_of(self, user: str) -> UserLimiter:
+        return UserLimiter(user, self.directory, self._keys, self._clock, self._settings)
+
+    async def prune(self) -> None:
+        await self._keys.ask(lambda: self.directory.prune(self._settings.audit_days))
 
     def note_sign_in(self, user: str, address: str) -> None:
         self.directory.note(AuditNote(AuditEvent.SIGNED_IN, user, address=address))

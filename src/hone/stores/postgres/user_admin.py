@@ -90,7 +90,7 @@ class AuditRow(Struct, frozen=True):
 
 
 class UsageRow(Struct, frozen=True):
-    """Numbers only. `calls` are those of models; `today` is what today cost."""
+    """Numbers only. `calls` are those of models; `today` is what today cost, `learning` its part of that."""
 
     user: str
     requests: int
@@ -101,6 +101,7 @@ class UsageRow(Struct, frozen=True):
     output: int
     cost: float
     today: float
+    learning: float
     reviews: int
     storage: int
 

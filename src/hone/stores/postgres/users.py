@@ -24,8 +24,9 @@ REFUSE = "SELECT note_refusal(%(user)s, %(event)s, %(detail)s, %(address)s)"
 LIMITS = "SELECT cost_per_day, storage_mb, reviews, turns FROM find_limits(%(user)s)"
 USAGE = """
 SELECT
-    (SELECT coalesce(sum(cost), 0) FROM spending WHERE owner = %(owner)s AND at >= %(midnight)s),
+    coalesce(sum(cost), 0), coalesce(sum(cost) FILTER (WHERE origin IN ('review', 'curator')), 0),
     (SELECT count(*) FROM jobs WHERE owner = %(owner)s AND state = 'queued')
+FROM spending WHERE owner = %(owner)s AND at >= %(midnight)s
 """
 SIZED = ("contents", "prefixes", "knowledge", "documents", "checkpoint_blobs")
 """Tables whose rows grow with what a user keeps, by the column that holds it."""
@@ -69,8 +70,8 @@ class PostgresUsers:
     def usage(self, user: str, *, storage: bool) -> UserUsage:
         midnight = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
         own = PostgresDatabase(self._pool, user)
-        cost, reviews = self._ask(USAGE, own, midnight=stamp(midnight))
-        return UserUsage(cost, int(self._ask(STORAGE, own)[0]) if storage else 0, reviews)
+        cost, learning, reviews = self._ask(USAGE, own, midnight=stamp(midnight))
+        return UserUsage(cost, learning, int(self._ask(STORAGE, own)[0]) if storage else 0, reviews)
 
     def values(self, user: str) -> SharedValues:
         return PostgresValues(PostgresDatabase(self._pool, user))

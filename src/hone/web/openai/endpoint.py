@@ -70,6 +70,8 @@ class ChatEndpoint:
         try:
             _check_client(call)
             shapes.check(call.body)
+            if call.body.stream:  # later, the answer would have begun
+                await call.state.open_sessions.admit()
             turned = await self._turned(call)
         except BadRequest as error:
             kind, status = "invalid_request_error", 404 if error.code == "model_not_found" else 400
