@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import psycopg
 
 from hone.core.messages import Message, Role, assistant
 from hone.models.scripted import call, rounds
@@ -64,8 +65,17 @@ async def finished(visit: Running, session: str) -> None:
         pass  # each look asks the server
 
 
+async def listening(visit: Running, session: str) -> None:
+    """Wait until somebody listens to a conversation at another server than its own."""
+    query = "SELECT count(*) FROM hone.listeners WHERE channel = %s"
+    with psycopg.connect(visit.state.hone.settings.database, autocommit=True) as connection:
+        while connection.execute(query, (session,)).fetchone() == (0,):
+            await visit.get("/api/sessions")  # the servers work meanwhile
+
+
 async def test_a_conversation_goes_on_at_any_server_and_has_one_turn_at_a_time(tmp_path: Path) -> None:
-    async with two_servers(tmp_path, echo, latency=0.3) as (one, two):
+    async with two_servers(tmp_path, echo) as (one, two):
+        gate = one.stage.gate = asyncio.Event()
         session = (await one.post("/api/sessions", text="First."))["session"]
         assert session in (await two.get("/api/sessions"))["busy"]
         assert (await two.get(f"/api/sessions/{session}"))["busy"] is True
@@ -73,7 +83,10 @@ async def test_a_conversation_goes_on_at_any_server_and_has_one_turn_at_a_time(t
         assert (refused.status_code, refused.json()["error"]["type"]) == (409, "conflict")
         changed = await two.client.post(f"/api/sessions/{session}/model", json={"model": "stage/other"})
         assert changed.status_code == 409
-        heard = await listen(two.client, f"/api/sessions/{session}/events", "ended")
+        hearing = asyncio.create_task(listen(two.client, f"/api/sessions/{session}/events", "ended"))
+        await listening(one, session)
+        gate.set()
+        heard = await hearing
         assert "text" in heard.kinds, "the answer is seen at the other server while it comes"
         await finished(two, session)
         for visit, text in ((two, "Second."), (one, "Third."), (two, "Fourth.")):

@@ -82,6 +82,8 @@ class Stores(Struct, frozen=True):
     open_owner: "Callable[[str, Path], Stores] | None" = None
     """Opens the stores of another owner in the same database, with a folder for files. They share its
     connections and are not closed."""
+    owner: str = "local"
+    """Whose rows they are. A home in SQLite is one person's."""
     open_users: "Callable[[], UserDirectory] | None" = None
     """Opens what is known about the users of a team's Hone; None where one home is one person."""
 

@@ -17,10 +17,12 @@ class OwnersHone(Hone):
     def __init__(
         self, home: Path, hone: Hone, stores: Stores, settings: Settings | None = None, **choices: Any
     ) -> None:
+        chosen = settings or hone.settings
         super().__init__(
             home=home,
             model=hone.models,
-            settings=settings or hone.settings,
+            # A memory backend keeps the memories of many people, by name.
+            settings=replace(chosen, memory=replace(chosen.memory, owner=stores.owner)),
             clock=hone.clock,
             **{"folder": home, **choices},
         )

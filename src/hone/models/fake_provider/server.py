@@ -80,6 +80,7 @@ class FakeProvider:
     the stage closes; the caller only sees the connection break off.
 
     latency   seconds before the first byte of an answer
+    gate      an event that answers wait for
     pace      seconds between the pieces of a stream
     recall    how many requests the cache remembers
     returns   what chat completions want back with each reply: see `returning`
@@ -97,6 +98,7 @@ class FakeProvider:
 
     script: Script = field(kw_only=False)
     latency: float = 0.0
+    gate: asyncio.Event | None = None
     pace: float = 0.0
     recall: int = 64
     port: int = 0
@@ -197,6 +199,8 @@ class FakeProvider:
         answer = self._answer(format, request)
         if self.latency:
             await asyncio.sleep(self.latency)
+        if self.gate:
+            await self.gate.wait()
         match answer:
             case Performance():
                 await self._play(answer, caller)

@@ -142,6 +142,7 @@ APART: Mapping[str, str] = {
     "checkpoint_changes": CHECKPOINTS,
     "moves": "a note about the last move, written by each move",
     "migrations": "which migrations this database has seen",
+    "additions": "which additions this database has seen",
     "chores": "what workers have to do beside reviews follows from the other tables",
     "turns": "who answers in which conversation at this moment",
     "questions": "questions of turns that are under way at this moment",

@@ -115,4 +115,5 @@ def over(
         machine_rows=partial(PostgresMachineRows, database, machine or checkout),
         open_switchboard=lambda server: PostgresSwitchboard(database, server, signals),
         open_values=lambda: PostgresValues(database),
+        owner=database.owner,
     )
