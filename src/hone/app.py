@@ -244,7 +244,7 @@ class Hone(TaskRunner):
     async def resume(self, beginning: str, model: str = "") -> Session:
         """Resume a stored conversation in its folder and, if possible, on the prefix it began with."""
         stored = await self.sessions.load(await self.sessions.find(beginning))
-        folder = find_folder(stored.header, self.folder, self.notices)
+        folder = find_folder(stored.header, self.folder, self.notices, self.enclosure)
         await self.ready()
         wanted = model_for(stored, model, self.settings)
         agent, _ = await self._agent(wanted, folder, self.toolboxes.lend)

@@ -174,6 +174,16 @@ HOLDINGS = (
         elsewhere=("serve_values",),
     ),
     Holding(
+        "users",
+        "who may use a team's Hone: names, digests of keys, limits, and what happened at the door; and the "
+        "folders of users on a server, for what commands run. None of it is something that users said",
+        "users and keys: until they are erased; the audit log: a year, or as long as [serve] says",
+        places=("users/",),
+        backup=Backup.LEFT_OUT,
+        stays="they belong to a server",
+        elsewhere=("users", "user_keys", "audit", "user_rates", "user_requests", "guesses", "additions"),
+    ),
+    Holding(
         "locks and caches",
         "locks, caches of tools that can be filled again, a name of the home for a database elsewhere, and "
         "what servers on one database tell each other at a moment",

@@ -153,6 +153,16 @@ FEATURES = (
         setting="telemetry.is_on",
     ),
     Feature(
+        "users",
+        "serve",
+        {
+            "users": (
+                "hone.features.users.commands:users",
+                "Add people to a team's Hone; their keys, limits and audit log.",
+            )
+        },
+    ),
+    Feature(
         "erasing",
         "forget",
         {

@@ -17,7 +17,7 @@ from hone.core.switchboard import Post, Switchboard, name_end, name_server
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
 from hone.stores.home import Stores
-from hone.stores.postgres.switchboard import AGAIN
+from hone.stores.postgres.signals import AGAIN
 from hone.web.local_switchboard import Board, LocalSwitchboard
 from tests import databases
 from tests.contract import kinds

@@ -78,6 +78,7 @@ OWN = {
     "templates": "templates",
     "traces": "traces",
     "uninstalling": "uninstall",
+    "users": "users",
 }
 """The command of each feature; one that has only commands below the kernel's, one of those; or none."""
 TENDING = {"backends", "checkpoints", "curator", "erasing", "templates"}

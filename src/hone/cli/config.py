@@ -106,6 +106,11 @@ KEYS: Mapping[str, tuple[str, str]] = {
         "use.",
         'embedder = ""\nsend_to = []',
     ),
+    "serve": (
+        "What hone serve does for the users of a team (docs/teams.md): where their tools work, whether they "
+        "may use the network, a proxy that signs people in, and the limits of users without their own.",
+        'requests_per_minute = 600\ncost_per_day = 0.0\nnetwork = "never"',
+    ),
     "acp": (
         "Whether an agent in an editor (hone acp) may use the editor's files and terminal. They are outside "
         "the sandbox, so each use is asked about except in mode full.",
@@ -153,6 +158,7 @@ TABLES = {
     "learning": "learning",
     "checkpoints": "checkpoints",
     "recall": "recall",
+    "serve": "serve",
     "acp": "acp",
     "retention": "retention",
     "sandbox": "sandbox",

@@ -4,7 +4,6 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import AsyncExitStack
-from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Self
@@ -14,31 +13,13 @@ from hone.cli.reviews import attempt, outcome
 from hone.core.delivery import TicketKind, WorkItem
 from hone.core.events import Emit
 from hone.core.jobs import JobId, State
-from hone.core.monitor import Monitors
-from hone.stores.home import Stores
+from hone.web.owners_hone import OwnersHone
 
 OPEN = 8
 """Other owners whose Hone stays open for the next work."""
 
 Tell = Callable[[Hone, str], None]
 """Hears what became of a review, and that a Hone may have notices."""
-
-
-class OwnersHone(Hone):
-    """A Hone over stores that somebody else opened."""
-
-    def __init__(self, home: Path, hone: Hone, stores: Stores) -> None:
-        super().__init__(home=home, model=hone.models, folder=home, settings=hone.settings, clock=hone.clock)
-        self._given = stores
-        self._monitors = hone.monitors
-
-    @cached_property
-    def stores(self) -> Stores:
-        return self._given
-
-    @cached_property
-    def monitors(self) -> Monitors:
-        return self._monitors
 
 
 class Crew:
@@ -70,6 +51,8 @@ class Crew:
             match item.kind:
                 case TicketKind.REVIEW:
                     assert item.job is not None
+                    if item.owner:
+                        await self._limit(item.owner)
                     return await self._review(hone, item.job)
                 case TicketKind.WAKE:
                     return await self._wake(hone)
@@ -81,6 +64,19 @@ class Crew:
             return False
         finally:
             await self._leave(item.owner)
+
+    async def _limit(self, owner: str) -> None:
+        """Let learning spend no more than what the user has left of today."""
+        hone, opened = self._others[owner], self._hone.stores.open_users
+        if opened is None:
+            return
+        users, usual = opened(), self._hone.settings.serve.cost_per_day
+        own = (await asyncio.to_thread(users.limits, owner)).cost_per_day
+        most = own if own is not None else usual or None
+        hone.learning_cap = None
+        if most is not None:
+            used = await asyncio.to_thread(lambda: users.usage(owner, storage=False))
+            hone.learning_cap = used.learning + max(0.0, most - used.cost)
 
     async def _review(self, hone: Hone, id: JobId) -> bool:
         before = await hone.jobs.job(id)

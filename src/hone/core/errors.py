@@ -3,6 +3,7 @@
 HoneError
 ├── SettingsError            hone.toml or an option cannot be used
 ├── Refused                  the request cannot be carried out; nothing was changed
+│   └── LimitReached         a user has used what they may use
 ├── AnswerError              there is no answer of the type that was asked for
 ├── ModelError               the provider did not answer                             (redacted)
 │   ├── Unreachable          connection refused, reset or cut off, or invalid bytes  (retried)
@@ -43,6 +44,14 @@ class Refused(HoneError):
 
 class AlreadyKnown(Refused):
     """What somebody wants to write down is known, so there is nothing to do."""
+
+
+class LimitReached(Refused):
+    """A user has used what they may use; `wait` are the seconds after which to try again."""
+
+    def __init__(self, message: str, wait: float) -> None:
+        super().__init__(message)
+        self.wait = wait
 
 
 class AnswerError(HoneError):

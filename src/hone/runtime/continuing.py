@@ -3,6 +3,7 @@
 import json
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hone.core.agent import Agent
 from hone.core.errors import HoneError
@@ -17,6 +18,9 @@ from hone.core.value import replace
 from hone.core.visible import path_to_text, text_to_path
 from hone.runtime.session import new_id
 from hone.settings import Settings
+
+if TYPE_CHECKING:
+    from hone.runtime.toolbox_factory import Enclosure
 
 
 def has_same_shape(agent: Agent, stored: StoredSession) -> bool:
@@ -37,9 +41,14 @@ def model_of(stored: StoredSession) -> str:
     return "" if stored.prefix.provider == IMPORTED else stored.prefix.model
 
 
-def find_folder(header: Header, otherwise: Path, notices: list[str]) -> Path:
-    """Return the folder that a conversation was begun in. Where it is gone, a notice says what is used."""
+def find_folder(
+    header: Header, otherwise: Path, notices: list[str], enclosure: "Enclosure | None" = None
+) -> Path:
+    """Return the folder that a conversation was begun in, unless tools must stay in an enclosure. Where it is
+    gone, a notice says what is used."""
     folder = text_to_path(header.folder) if header.folder else otherwise
+    if enclosure and not folder.resolve().is_relative_to(enclosure.folder):
+        return otherwise
     if not header.folder or folder.is_dir():
         return folder
     notices.append(f"{header.folder} no longer exists; the tools work in {path_to_text(otherwise)}.")

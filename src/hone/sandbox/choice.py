@@ -63,6 +63,13 @@ def unconfined(argv: Sequence[str], spec: SandboxSpec) -> Launch:
 NONE = SandboxMode("none", frozenset(), unconfined)
 
 
+def refuse(_argv: Sequence[str], _spec: SandboxSpec) -> Launch:
+    raise SandboxUnavailable("commands run only in a sandbox here, and none holds on this machine")
+
+
+REFUSING = SandboxMode("none that holds", frozenset(), refuse)
+
+
 def known_modes() -> list[SandboxMode]:
     """The ones there are, the strictest first."""
     if sys.platform != "linux":
@@ -87,6 +94,7 @@ class Sandbox:
     hidden:  what else no command may see
     shown:   what commands may read although it lies in something hidden: approved skills
     access:  what the owner's settings give commands in a folder
+    required: run nothing where no mode keeps commands from files, processes and rights, whatever is allowed
     """
 
     def __init__(
@@ -99,6 +107,7 @@ class Sandbox:
         modes: Sequence[SandboxMode] | None = None,
         python: str = sys.executable,
         clock: Clock | None = None,
+        required: bool = False,
     ) -> None:
         self.python = python
         self.home = home.resolve() if home else None
@@ -107,6 +116,7 @@ class Sandbox:
         self._shown = tuple(path.resolve() for path in shown)
         self._access = access
         self._given = modes
+        self._required = required
         self._clock = clock or SystemClock()
         self._choices: dict[SandboxSpec, SandboxChoice] = {}
         self.protections: WeakSet[Protection] = WeakSet()
@@ -162,6 +172,8 @@ class Sandbox:
                 best = finding
             if finding.held == ALL:
                 break
+        if self._required and best.missing(network=True):
+            return replace(best, mode=REFUSING)
         return best
 
     async def examine(self, mode: SandboxMode, spec: SandboxSpec) -> SandboxChoice:

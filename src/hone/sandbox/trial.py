@@ -83,7 +83,7 @@ def _samples(path: str, spec: SandboxSpec) -> list[str]:
         inner = [f"{path}/{name}" for name in sorted(os.listdir(path))]
     except OSError:
         return []
-    shown = [f"{each}/" for each in (*spec.readable, *spec.writable)]
+    shown = [f"{each}/" for each in (spec.folder, *spec.readable, *spec.writable)]
     found = [each for each in inner if not any(one.startswith(f"{each}/") for one in shown)]
     return [each for each in found if os.path.isdir(each) or os.path.isfile(each)][:_SAMPLES]
 

@@ -278,7 +278,8 @@ def split_address(text: str) -> tuple[str, int]:
 
 
 class ServeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What operators of `hone serve` and `hone worker` see. docs/operations.md shows it."""
+    """What `hone serve` and `hone worker` show to operators (docs/operations.md), and what a server does for
+    the users of a team (docs/teams.md)."""
 
     metrics: str = ""
     """The address at which Prometheus reads the numbers of the server, such as 127.0.0.1:9464; empty: none.
@@ -291,10 +292,38 @@ class ServeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     drain: Annotated[float, msgspec.Meta(ge=0, le=3_600)] = 0.0
     """Seconds that the server keeps accepting requests after it was told to stop, while /ready says no, so
     that a load balancer can take it out."""
+    workspaces: str = ""
+    """The folder below which each user has a working folder. Empty: beside the home, with -workspaces at the
+    end of its name."""
+    network: Network = "never"
+    """Whether web_fetch and commands of users may use the network. Commands then reach all that this machine
+    reaches."""
+    proxy_header: str = ""
+    """The header in which a trusted proxy names the user, such as X-Forwarded-Preferred-Username. All three
+    proxy keys are needed."""
+    proxy_peers: tuple[str, ...] = ()
+    """The addresses that the proxy connects from."""
+    proxy_secret_file: str = ""
+    """A file whose first line the proxy sends as X-Hone-Proxy-Secret."""
+    requests_per_minute: Annotated[int, msgspec.Meta(ge=0)] = 600
+    """Requests of a user without their own limit; 0: any number."""
+    cost_per_day: Annotated[float, msgspec.Meta(ge=0)] = 0.0
+    """US dollars of a user without their own limit, learning included; 0: any amount."""
+    storage_mb: Annotated[int, msgspec.Meta(ge=0)] = 0
+    """Megabytes that a user without their own limit may keep; 0: any number."""
+    reviews: Annotated[int, msgspec.Meta(ge=0)] = 200
+    """Reviews of a user without their own limit that may wait; 0: any number."""
+    turns: Annotated[int, msgspec.Meta(ge=1)] = 8
+    """Turns of one user, without their own limit, that one server process has under way."""
+    audit_days: Annotated[int, msgspec.Meta(ge=30)] = 365
+    """Days after which a row of the audit log is forgotten."""
 
     def __post_init__(self) -> None:
         if self.metrics:
             split_address(self.metrics)
+        proxy = (self.proxy_header, self.proxy_peers, self.proxy_secret_file)
+        if any(proxy) and not all(proxy):
+            raise ValueError("serve needs proxy_header, proxy_peers and proxy_secret_file, or none of them")
 
 
 class TelemetrySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

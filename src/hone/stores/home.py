@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from hone.core.overview import Overview
     from hone.core.shared_values import SharedValues
     from hone.core.switchboard import Switchboard
+    from hone.core.users import UserDirectory
 
 FILE = "hone.db"
 MOVED = "moved.json"
@@ -86,6 +87,10 @@ class Stores(Struct, frozen=True):
     open_owner: "Callable[[str, Path], Stores] | None" = None
     """Opens the stores of another owner in the same database, with a folder for files. They share its
     connections and are not closed."""
+    owner: str = "local"
+    """Whose rows they are. A home in SQLite is one person's."""
+    open_users: "Callable[[], UserDirectory] | None" = None
+    """Opens what is known about the users of a team's Hone; None where one home is one person."""
 
     def delivery(self, clock: "Clock") -> "Delivery":
         """Who brings queued work to workers: an engine in the database, or a look into this home's queue."""

@@ -5,6 +5,7 @@ also carry a mark, so that another Hone does not take this one for a model serve
 """
 
 from collections.abc import Mapping
+from math import ceil
 from typing import Any
 
 import msgspec
@@ -13,11 +14,21 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Message, Send
 
-from hone.core.errors import Conflict, HoneError, Missing, ModelError, Refused, SettingsError, StoreError
+from hone.core.errors import (
+    Conflict,
+    HoneError,
+    LimitReached,
+    Missing,
+    ModelError,
+    Refused,
+    SettingsError,
+    StoreError,
+)
 from hone.models.endpoint import MARK
 
 STATUS: tuple[tuple[type[HoneError], int, str], ...] = (
     (Missing, 404, "not_found"),
+    (LimitReached, 429, "rate_limit_exceeded"),
     (Conflict, 409, "conflict"),
     (StoreError, 503, "store_error"),
     (Refused, 422, "refused"),
@@ -65,7 +76,14 @@ def told(error: HoneError) -> tuple[int, str]:
 async def on_hone_error(_: Request, error: Exception) -> Response:
     assert isinstance(error, HoneError)
     status, kind = told(error)
-    return failure(status, kind, str(error))
+    response = failure(status, kind, str(error))
+    return postponed(response, error.wait) if isinstance(error, LimitReached) else response
+
+
+def postponed(response: Response, wait: float) -> Response:
+    """Say after how many seconds to try again."""
+    response.headers["retry-after"] = str(max(1, ceil(wait)))
+    return response
 
 
 async def on_http_error(_: Request, error: Exception) -> Response:

@@ -51,6 +51,6 @@ def create_app(state: ServerState, hosts: Collection[str]) -> Starlette:
     programs = [each.path for each in every if each.for_programs]
     return Starlette(
         routes=[*page.routes(), *(each.route(state) for each in every)],
-        middleware=[Middleware(AuthMiddleware, keys=state.keys, hosts=hosts, programs=programs)],
+        middleware=[Middleware(AuthMiddleware, state=state, hosts=hosts, programs=programs)],
         exception_handlers={HoneError: on_hone_error, HTTPException: on_http_error, Exception: on_crash},
     )

@@ -11,13 +11,18 @@ from urllib.parse import parse_qs
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from hone.core.errors import StoreError
+from hone.core.errors import LimitReached, StoreError
+from hone.core.users import AuditEvent, AuditNote
 from hone.web import login_page
-from hone.web.answers import add_security_headers, failure
+from hone.web.answers import add_security_headers, failure, postponed
 from hone.web.callers import NOBODY, OWNER, ApiCaller
 from hone.web.keys import STAY, Keys
-from hone.web.operation import CALLER
+from hone.web.operation import CALLER, STATE
 from hone.web.revocation import LOOK, UNKNOWN, RevocableCall
+from hone.web.state import ServerState
+from hone.web.tenants import NotOpened
+from hone.web.user_gate import OLD_TICKET, TooManyGuesses, Visitor, fold_address, is_user_key
+from hone.web.user_keys import USER, UserKeys
 
 OPEN = ("/health", "/ready")
 LOGIN = "/login"
@@ -27,6 +32,16 @@ FORM = "application/x-www-form-urlencoded"
 LARGEST_FORM = 10_000
 LARGEST = 20 * 1024 * 1024
 """Bytes of a request."""
+PAUSE = 60.0
+"""Seconds that an address with many wrong keys is asked to wait."""
+LINGER = 0.5
+"""Seconds that the answer to a request takes that came too early, at most."""
+GUESSED = "There were many wrong keys from your address. Try again in a minute."
+FLOODED = "These are more requests than your limit allows. Wait, and try again."
+LASTING = ("/events", "/v1/chat/completions")
+"""How the paths end whose requests wait for a model or for news."""
+VISITOR = "hone.visitor"
+"""Where a request says which user sends it."""
 NOT_FOR_PROGRAMS = (
     "This key is for a program, and programs use {} only. "
     "For everything else make a key for a person: hone serve keys add NAME --for person"
@@ -35,13 +50,17 @@ NOT_FOR_PROGRAMS = (
 
 class AuthMiddleware:
     """Around the whole app, so that a route cannot be forgotten. `hosts` are the only names it answers to,
-    `programs` the only paths that the key of a program reaches."""
+    `programs` the only paths that the key of a program reaches. A user's request gets that user's state."""
 
     def __init__(
-        self, app: ASGIApp, keys: Keys, hosts: Collection[str], programs: Collection[str] = ()
+        self, app: ASGIApp, state: ServerState, hosts: Collection[str], programs: Collection[str] = ()
     ) -> None:
+        assert isinstance(state.keys, Keys)
         self._app = app
-        self._keys = keys
+        self._keys = state.keys
+        self._clock = state.clock
+        self._tenants = state.tenants
+        self._gate = state.tenants.gate if state.tenants else None
         self._hosts = frozenset(hosts)
         self._programs = frozenset(programs)
 
@@ -56,12 +75,44 @@ class AuthMiddleware:
         if refusal is not None:
             await refusal(scope, receive, out)
             return
-        who = scope.get(CALLER, NOBODY)
-        if who.tag or (who.login and scope["method"] in SAFE):  # signing out is answered
-            call = RevocableCall(self._validity(who), _bounded(receive), out)
-            await call.run(self._app, scope)
+        visitor = scope.get(VISITOR)
+        if visitor and visitor.user:
+            await self._serve_user(visitor, scope, receive, out)
         else:
-            await self._app(scope, _bounded(receive), out)
+            await self._serve(scope.get(CALLER, NOBODY), self._keys, scope, _bounded(receive), out)
+
+    async def _serve_user(self, visitor: Visitor, scope: Scope, receive: Receive, send: Send) -> None:
+        assert self._tenants is not None
+        try:
+            async with self._tenants.enter(visitor.user) as state:
+                assert state.limiter is not None
+                scope[STATE] = state
+                lasting = scope["path"].endswith(LASTING)
+                async with state.limiter.request(lasting=lasting):
+                    if scope["method"] not in SAFE:
+                        await state.limiter.receive(_Head(scope).length)
+                    await self._serve(visitor.caller, state.keys, scope, _bounded(receive), send, user=True)
+        except NotOpened as error:
+            await failure(503, "store_error", str(error))(scope, receive, send)
+        except LimitReached as error:
+            await self._clock.sleep(LINGER)
+            await _later(429, "rate_limit_exceeded", str(error), error.wait)(scope, receive, send)
+
+    async def _serve(
+        self,
+        who: ApiCaller,
+        keys: Keys | UserKeys,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+        *,
+        user: bool = False,
+    ) -> None:
+        signs_out = who.login and scope["method"] not in SAFE  # that is answered
+        if not signs_out and (who.tag or who.login or user):
+            await RevocableCall(self._validity(who, keys), receive, send).run(self._app, scope)
+        else:
+            await self._app(scope, receive, send)
 
     async def _judge(self, scope: Scope, receive: Receive) -> Response | None:
         """What to answer instead of what was asked. Nobody comes in while the database does not answer."""
@@ -71,19 +122,25 @@ class AuthMiddleware:
                 refusal = await self._sign_in(scope, receive)
         except StoreError as error:
             return failure(503, "store_error", str(error))
+        except TooManyGuesses:
+            return _later(429, "too_many_wrong_keys", GUESSED, PAUSE)
+        visitor = scope.get(VISITOR)
+        if refusal is None and visitor and visitor.wait:
+            await self._clock.sleep(min(visitor.wait, LINGER))  # who floods gets fewer answers
+            return _later(429, "rate_limit_exceeded", FLOODED, visitor.wait)
         return refusal
 
-    def _validity(self, who: ApiCaller) -> Callable[[], Awaitable[bool]]:
+    def _validity(self, who: ApiCaller, keys: Keys | UserKeys) -> Callable[[], Awaitable[bool]]:
         """Whether somebody may still be here. A database is asked once a second, a file each time."""
         known, until = True, 0.0
 
         async def is_valid() -> bool:
             nonlocal known, until
-            if self._keys.is_remote and time.monotonic() < until:
+            if keys.is_remote and time.monotonic() < until:
                 return known
             until = time.monotonic() + LOOK
             with suppress(StoreError):  # who came in stays, until it is known better
-                known = await self._keys.ask(lambda: self._keys.accepts(who))
+                known = await keys.ask(lambda: keys.accepts(who))
             return known
 
         return is_valid
@@ -101,13 +158,14 @@ class AuthMiddleware:
             return self._login(scope, head) if scope["method"] != "POST" else self._check_form(head)
         if scope["path"] == login_page.STYLE_PATH and scope["method"] in SAFE:
             return Response(login_page.STYLE, media_type="text/css; charset=utf-8")
-        who = self._caller(scope, head)
-        if who is None:
+        visitor = self._visitor(scope, head)
+        if visitor is None:
             return self._closed(head)
+        who = visitor.caller
         if who.is_program and scope["path"] not in self._programs:
             paths = " and ".join(sorted(self._programs))
             return failure(403, "forbidden_for_programs", NOT_FOR_PROGRAMS.format(paths))
-        scope[CALLER] = who
+        scope[CALLER], scope[VISITOR] = who, visitor
         if scope["method"] not in SAFE and head.media_type != JSON:
             return failure(415, "unsupported_media_type", f"Send the body as {JSON}.")
         if head.length > LARGEST:
@@ -121,15 +179,32 @@ class AuthMiddleware:
             return False
         return head.one("sec-fetch-site") in (None, "same-origin", "none")
 
-    def _caller(self, scope: Scope, head: "_Head") -> ApiCaller | None:
+    def _visitor(self, scope: Scope, head: "_Head") -> Visitor | None:
+        """Raises TooManyGuesses."""
+        gate, address = self._gate, _address(scope)
+        # A browser names its page whenever something may change.
+        is_named = scope["method"] in SAFE or head.one("origin") is not None
+        if gate and gate.proxy and head.all(gate.proxy.header):
+            return gate.by_proxy(head, address) if is_named else None
         scheme, _, word = (head.one("authorization") or "").partition(" ")
         if scheme.lower() == "bearer":
-            return self._keys.takes_key(word.strip())
+            return self._by_key(word.strip(), address)
         cookie = head.cookie(self._keys.cookie_name)
-        # A browser names its page whenever something may change.
-        if not cookie or (scope["method"] not in SAFE and head.one("origin") is None):
+        if not cookie or not is_named:
             return None
-        return self._keys.takes_cookie(cookie)
+        if gate and USER in cookie:
+            return gate.by_cookie(cookie, fold_address(address))
+        who = self._keys.takes_cookie(cookie)
+        return Visitor(who) if who else None
+
+    def _by_key(self, word: str, address: str) -> Visitor | None:
+        gate = self._gate
+        if gate and is_user_key(word):
+            return gate.by_key(word, fold_address(address))
+        who = self._keys.takes_key(word)
+        if who is None and gate:
+            gate.refuse(AuditNote(AuditEvent.KEY_REFUSED, "", "wrong", fold_address(address)))
+        return Visitor(who) if who else None
 
     def _login(self, scope: Scope, head: "_Head") -> Response:
         """By a link or, for programs, by HTTP's own dialog. A browser is shown the form."""
@@ -138,14 +213,23 @@ class AuthMiddleware:
         query = parse_qs(scope["query_string"].decode("latin-1"))
         ticket = query.get("ticket", [""])[0]
         if scope["method"] == "GET":
-            if ticket and (who := self._keys.takes_ticket(ticket)):
-                return self._welcome(who, head)
+            if ticket and (visitor := self._by_ticket(ticket, scope)):
+                return self._welcome(visitor, head, scope)
             if head.password and self._keys.takes_password(head.password):
-                return self._welcome(OWNER, head)
+                return self._welcome(Visitor(OWNER), head, scope)
         response = self._closed(head, login_page.USED if ticket else "")
         if self._keys.has_password and not head.wants_page:
             response.headers["www-authenticate"] = 'Basic realm="Hone", charset="UTF-8"'
         return response
+
+    def _by_ticket(self, word: str, scope: Scope) -> Visitor | None:
+        gate, address = self._gate, fold_address(_address(scope))
+        if gate and USER in word:
+            return gate.by_ticket(word, address)
+        who = self._keys.takes_ticket(word)
+        if who is None and gate:
+            gate.refuse(AuditNote(AuditEvent.TICKET_REFUSED, "", OLD_TICKET, address))
+        return Visitor(who) if who else None
 
     def _check_form(self, head: "_Head") -> Response | None:
         """None if the form of our own page may be read."""
@@ -165,14 +249,17 @@ class AuthMiddleware:
             more = message.get("more_body", False) and message["type"] == "http.request"
         words = parse_qs(data.decode("utf-8", "replace")).get("password", [""])
         if await self._keys.ask(lambda: self._keys.takes_password(words[0])):
-            return await self._keys.ask(lambda: self._welcome(OWNER, head))
+            return await self._keys.ask(lambda: self._welcome(Visitor(OWNER), head, scope))
         if await self._keys.hesitate():
             return HTMLResponse(login_page.write(login_page.LOCKED, has_password=False), 429)
         return self._closed(head, login_page.WRONG, as_page=True)
 
-    def _welcome(self, who: ApiCaller, head: "_Head") -> Response:
-        response = RedirectResponse("/", 303)
-        cookie = self._keys.cookie(who, head.one("user-agent") or "")
+    def _welcome(self, visitor: Visitor, head: "_Head", scope: Scope) -> Response:
+        response, agent = RedirectResponse("/", 303), head.one("user-agent") or ""
+        keys = self._gate.keys_of(visitor.user) if self._gate and visitor.user else self._keys
+        cookie = keys.cookie(visitor.caller, agent)
+        if self._gate:
+            self._gate.note_sign_in(visitor.user, fold_address(_address(scope)))
         response.set_cookie(self._keys.cookie_name, cookie, STAY, path="/", httponly=True, samesite="strict")
         return response
 
@@ -189,6 +276,9 @@ class _Head:
         self._raw: dict[str, list[str]] = {}
         for name, value in scope["headers"]:
             self._raw.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
+
+    def all(self, name: str) -> list[str]:
+        return self._raw.get(name, [])
 
     def one(self, name: str) -> str | None:
         """An empty text, which nothing equals, where there are several."""
@@ -224,6 +314,16 @@ class _Head:
         except CookieError:
             return ""
         return jar[name].value if name in jar else ""
+
+
+def _address(scope: Scope) -> str:
+    """Where a request comes from."""
+    client = scope.get("client")
+    return str(client[0]) if client else ""
+
+
+def _later(status: int, kind: str, message: str, wait: float) -> Response:
+    return postponed(failure(status, kind, message), wait)
 
 
 def _bounded(receive: Receive) -> Receive:

@@ -112,6 +112,10 @@ class Keys:
             return question()
         return await asyncio.get_running_loop().run_in_executor(self._threads, question)
 
+    def seal_for_users(self, text: str) -> str:
+        """Return a seal that all servers on one database put on the cookies of users."""
+        return hmac.new(self._sealing, f"user cookie {text}".encode(), hashlib.sha256).hexdigest()
+
     def ticket(self, who: ApiCaller = OWNER) -> str:
         """Good for one visit."""
         return self._tickets.add(who.tag)

@@ -37,6 +37,10 @@ AGAIN = 0.1
 ENDING = "The server is about to end. Ask again when it is back."
 
 
+Admit = Callable[[int], Awaitable[None]]
+"""Is told how many turns are under way, the new one included."""
+
+
 class Overtaken(Conflict):
     """Others said something in a conversation before words that belong to an earlier place of it."""
 
@@ -99,16 +103,23 @@ class Words(Struct, frozen=True):
 
 
 class OpenSessions:
-    """`relay` connects them with those of other servers."""
+    """`relay` connects them with those of other servers. `admit` raises LimitReached for a turn too many."""
 
     def __init__(
-        self, hone: Hone, bus: Audience, clock: Clock, most: int = MOST, relay: Relay | None = None
+        self,
+        hone: Hone,
+        bus: Audience,
+        clock: Clock,
+        most: int = MOST,
+        relay: Relay | None = None,
+        admit: Admit | None = None,
     ) -> None:
         self._hone = hone
         self._bus = bus
         self._clock = clock
         self._most = most
         self._relay = relay
+        self._admit = admit
         self._open: dict[str, OpenSession] = {}
         self._entrances: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._closing = False
@@ -221,6 +232,11 @@ class OpenSessions:
         if task.done():
             task.result()
 
+    async def admit(self) -> None:
+        """Raises LimitReached if no further turn may begin."""
+        if self._admit:
+            await self._admit(len(self._tasks()) + 1)
+
     def send(self, open_session: OpenSession, words: Words, emit: Emit = ignore) -> asyncio.Task[Turn]:
         """Start one turn, after those that were asked for before. It goes on if nobody waits for it."""
         return open_session.run(self._turn(open_session, words, emit))
@@ -276,6 +292,8 @@ class OpenSessions:
 
     async def _turn(self, open_session: OpenSession, words: Words, emit: Emit) -> Turn:
         id, mode, begun = open_session.session.id, "", False
+        if self._admit:
+            await self._admit(len(self._tasks()))
         async with open_session.lock:
             try:
                 async with self._taken(id, words):

@@ -20,6 +20,8 @@ Body = TypeVar("Body")
 STREAM = "text/event-stream"
 CALLER = "hone.caller"
 """Where a request says who sends it."""
+STATE = "hone.state"
+"""Where it says which user's state it is about, unless it is the server's own."""
 LARGEST_NUMBER = 2**53
 """What every JSON reader, and the database, can count to."""
 
@@ -45,7 +47,8 @@ Act = Callable[[OperationCall[Any, Any]], Awaitable[Any]]
 
 class Operation(Struct, frozen=True):
     """The doc of `act` describes it. `streams`: it answers with server-sent events. `raw`: it gets the bytes
-    of the body. `for_programs`: the key of a program is enough."""
+    of the body. `for_programs`: the key of a program is enough. `spends`: it asks a model, or queues that, so
+    that users are held to their limits."""
 
     method: str
     path: str
@@ -56,10 +59,11 @@ class Operation(Struct, frozen=True):
     streams: bool = False
     raw: bool = False
     for_programs: bool = False
+    spends: bool = False
 
     def route(self, state: ServerState) -> Route:
         async def endpoint(request: Request) -> Response:
-            return await self._perform(state, request)
+            return await self._perform(request.scope.get(STATE, state), request)
 
         return Route(self.path, endpoint, methods=[self.method], name=f"{self.method} {self.path}")
 
@@ -78,6 +82,8 @@ class Operation(Struct, frozen=True):
             return failure(400, "invalid_request_error", "This cannot be read: it is nested too deeply.")
         if request.method == "HEAD" and self.streams:
             return Response(media_type=STREAM)  # nobody would hear what follows
+        if self.spends:
+            await state.open_sessions.admit()
         result = await self.act(
             OperationCall(
                 state,

@@ -14,7 +14,7 @@ from hone.core.switchboard import Inbox, Post, Switchboard, name_end
 from hone.web.bus import CLEAR, EVERYWHERE, Bus
 
 LOOK = 1.0
-"""Seconds between two looks at what others left, if no signal came."""
+"""Seconds between two looks at what others left, if no signal came. A server with many users takes longer."""
 BATCH = 0.05
 """Seconds in which events for other servers are collected."""
 LINGER = 30.0
@@ -26,8 +26,9 @@ TIDY = 15
 class Relay:
     """`bus` has the clients of this server, `board` the other servers."""
 
-    def __init__(self, bus: Bus, board: Switchboard, clock: Clock) -> None:
+    def __init__(self, bus: Bus, board: Switchboard, clock: Clock, look: float = LOOK) -> None:
         self.board = board
+        self._look = look
         self._bus = bus
         self._clock = clock
         self._listeners: dict[str, frozenset[str]] = {}
@@ -94,7 +95,7 @@ class Relay:
                 broken = True
                 self._out, self._listened = [], frozenset()
                 self._listeners = dict.fromkeys(self._listeners, frozenset())
-            await (self._clock.sleep(LOOK) if broken else self.board.stir(LOOK))
+            await (self._clock.sleep(LOOK) if broken else self.board.stir(self._look))
             if self._out:
                 await self._clock.sleep(BATCH)
 

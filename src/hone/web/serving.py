@@ -40,7 +40,9 @@ from hone.web.protocol import BOUNDS, ArrivalBounds, strict
 from hone.web.relay import Relay
 from hone.web.requests import MonitoredRequests
 from hone.web.state import ServerState
+from hone.web.tenants import Tenants
 from hone.web.tickets import Tickets
+from hone.web.user_gate import UserGate
 
 PORT, HTTP = 8420, 80
 PLATFORM = "serve"
@@ -117,7 +119,8 @@ class Server(uvicorn.Server):
         self.interrupted = 0
 
     async def serve(self, sockets: list[socket.socket] | None = None) -> None:
-        async with self._state.running():
+        tenants = self._state.tenants
+        async with self._state.running(), tenants.running() if tenants else nullcontext():
             await super().serve(sockets)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
@@ -132,7 +135,9 @@ class Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         for server in self.servers:
             server.close()
-        self.interrupted = await self._state.end(self._grace)
+        tenants = self._state.tenants
+        ending = [self._state.end(self._grace), *([tenants.end(self._grace)] if tenants else [])]
+        self.interrupted = sum(await asyncio.gather(*ending))
         await super().shutdown(sockets)
 
     @contextmanager
@@ -276,9 +281,18 @@ def compose(
     clock: Clock,
     address: str,
 ) -> ServerState:
-    relay = Relay(bus, board, clock)
+    relay, users = Relay(bus, board, clock), hone.stores.open_users
+    gate = UserGate(users(), keys, clock, hone.settings.serve) if users else None
     return ServerState(
-        hone, keys, bus, questions, OpenSessions(hone, bus, clock, relay=relay), clock, address, relay
+        hone,
+        keys,
+        bus,
+        questions,
+        OpenSessions(hone, bus, clock, relay=relay),
+        clock,
+        address,
+        relay,
+        tenants=Tenants(hone, gate, clock, address) if gate else None,
     )
 
 

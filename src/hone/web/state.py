@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from hone.app import Hone
 from hone.core.clock import Clock
@@ -19,10 +20,15 @@ from hone.web.events import shown
 from hone.web.garbage import GarbageCollector
 from hone.web.keys import Keys
 from hone.web.open_sessions import OpenSessions
-from hone.web.openai.matching import StoredPlaces
+from hone.web.openai.matching import Places, StoredPlaces
 from hone.web.pending_questions import PendingQuestions
 from hone.web.readiness import Readiness
 from hone.web.relay import Relay
+from hone.web.user_keys import UserKeys
+from hone.web.user_limits import UserLimiter
+
+if TYPE_CHECKING:
+    from hone.web.tenants import Tenants
 
 LOOK = 1.0
 """Seconds between two looks at what other processes did."""
@@ -34,16 +40,24 @@ JOBS = 50
 
 @dataclass(slots=True)
 class ServerState:
-    """`address` is where people find the server."""
+    """`address` is where people find the server. `user` is whom this serves; empty: the owner of the server's
+    own home."""
 
     hone: Hone
-    keys: Keys
+    keys: Keys | UserKeys
     bus: Bus
     questions: PendingQuestions
     open_sessions: OpenSessions
     clock: Clock
     address: str
     relay: Relay
+    user: str = ""
+    look: float = LOOK
+    limiter: UserLimiter | None = None
+    tenants: "Tenants | None" = None
+    """The users of this server, if there can be any."""
+    remembered: dict[str, Places] = field(default_factory=dict)
+    """Where the conversations of clients stand, by the key of a program."""
     places: StoredPlaces = field(init=False)
     readiness: Readiness = field(init=False)
 
@@ -53,14 +67,16 @@ class ServerState:
         self.readiness = Readiness(stores.is_current, self.clock)
 
     @asynccontextmanager
-    async def running(self) -> AsyncGenerator[None, None]:
-        """Do reviews, those that earlier processes left included, and report what happens meanwhile."""
+    async def running(self, *, attends: bool = True) -> AsyncGenerator[None, None]:
+        """Do reviews, those that earlier processes left included, unless workers do, and report what happens
+        meanwhile."""
         async with self._known(), asyncio.TaskGroup() as group:
             tasks = [
                 group.create_task(self._watch()),
                 group.create_task(self.relay.run(self._act, self._renew)),
             ]
-            self.hone.background.attend(self._hear)
+            if attends:
+                self.hone.background.attend(self._hear)
             try:
                 yield
             finally:
@@ -126,7 +142,7 @@ class ServerState:
             beats = (beats + 1) % BEATS
             if not beats:
                 self.bus.beat()
-            await self.clock.sleep(LOOK)
+            await self.clock.sleep(self.look)
 
     async def _state(self) -> tuple[object, object]:
         jobs = await self.hone.jobs.jobs(JOBS)

@@ -41,5 +41,5 @@ async def _explain(call: OperationCall[WhyQuery, Nothing]) -> Explanation:
 
 OPERATIONS = (
     Operation("GET", "/api/sessions/{session}/why", why, query=WhyQuery),
-    Operation("POST", "/api/sessions/{session}/why", cite, query=WhyQuery),
+    Operation("POST", "/api/sessions/{session}/why", cite, query=WhyQuery, spends=True),
 )

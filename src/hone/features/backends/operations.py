@@ -61,5 +61,5 @@ async def measure(call: OperationCall[Nothing, EvaluationRequest]) -> dict[str, 
 
 OPERATIONS = (
     Operation("GET", "/api/backends", listed),
-    Operation("POST", "/api/backends/evaluate", measure, body=EvaluationRequest),
+    Operation("POST", "/api/backends/evaluate", measure, body=EvaluationRequest, spends=True),
 )

@@ -131,7 +131,7 @@ def _writable(call: OperationCall[Any, Any]) -> Curator:
 OPERATIONS = (
     Operation("GET", "/api/curator", listed, query=Rounds),
     Operation("GET", "/api/curator/rounds/{round:int}", one),
-    Operation("POST", "/api/curator/preview", preview, body=RoundRequest),
-    Operation("POST", "/api/curator/rounds", run, body=RoundRequest, status=201),
+    Operation("POST", "/api/curator/preview", preview, body=RoundRequest, spends=True),
+    Operation("POST", "/api/curator/rounds", run, body=RoundRequest, status=201, spends=True),
     Operation("POST", "/api/curator/pause", pause, body=PauseRequest),
 )

@@ -27,14 +27,17 @@ from hone.stores.postgres.overview import PostgresOverview
 from hone.stores.postgres.recall import PostgresRecall
 from hone.stores.postgres.sessions import PostgresSessions
 from hone.stores.postgres.shared_values import PostgresValues
+from hone.stores.postgres.signals import Signals
 from hone.stores.postgres.skill_catalog import PostgresSkillCatalog
 from hone.stores.postgres.switchboard import PostgresSwitchboard
 from hone.stores.postgres.vectors import PostgresVectors
 
 LOCAL = "local"
-"""The owner of all rows until there are users."""
+"""The owner of the rows of whoever runs the server. Users are other owners."""
 DELIVERY = "hone.stores.postgres.delivery:PostgresDelivery"
 """Loaded by a worker alone, and with it the engine."""
+USERS = "hone.stores.postgres.users:PostgresUsers"
+"""Loaded by a server alone."""
 AWAY = "SELECT place FROM moves WHERE owner = %(owner)s AND away"
 
 
@@ -62,17 +65,19 @@ def open_stores(url: str, checkout: str, owner: str = LOCAL, machine: str = "") 
     StoreError."""
     pool = PostgresPool(url)
     refuse_moved(pool, owner)
-    opened = over(PostgresDatabase(pool, owner), checkout, pool.close, machine)
+    signals, database = Signals(pool.dial), PostgresDatabase(pool, owner)
+    opened = over(database, checkout, pool.close, machine, signals)
     return replace(
         opened,
         open_delivery=lambda: import_object(DELIVERY)(pool, owner),
-        open_owner=partial(_open_owner, pool),
+        open_owner=partial(_open_owner, pool, signals),
+        open_users=lambda: import_object(USERS)(pool, database),
     )
 
 
-def _open_owner(pool: PostgresPool, owner: str, folder: Path) -> Stores:
+def _open_owner(pool: PostgresPool, signals: Signals, owner: str, folder: Path) -> Stores:
     database = PostgresDatabase(pool, owner)
-    return over(database, name_checkout(folder), _keep_open, name_machine(folder))
+    return over(database, name_checkout(folder), _keep_open, name_machine(folder), signals)
 
 
 async def _keep_open() -> None:
@@ -95,7 +100,11 @@ def refuse_moved(pool: PostgresPool, owner: str) -> None:
 
 
 def over(
-    database: PostgresDatabase, checkout: str, close: Callable[[], Awaitable[None]], machine: str = ""
+    database: PostgresDatabase,
+    checkout: str,
+    close: Callable[[], Awaitable[None]],
+    machine: str = "",
+    signals: Signals | None = None,
 ) -> Stores:
     return Stores(
         PostgresSessions(database),
@@ -114,6 +123,7 @@ def over(
         partial(asyncio.to_thread, _is_current, database),
         database.load,
         machine_rows=partial(PostgresMachineRows, database, machine or checkout),
-        open_switchboard=lambda server: PostgresSwitchboard(database, server),
+        open_switchboard=lambda server: PostgresSwitchboard(database, server, signals),
         open_values=lambda: PostgresValues(database),
+        owner=database.owner,
     )

@@ -1,21 +1,15 @@
 """Servers on one PostgreSQL database leave rows for each other, and a signal says when to look."""
 
-import asyncio
-import hashlib
 from collections import defaultdict
 from collections.abc import Collection, Sequence
-from contextlib import suppress
 from typing import Any
-
-import psycopg
 
 from hone.core.claims import claim_of
 from hone.core.permissions import Answer
 from hone.core.switchboard import Inbox, Post, TurnStart
 from hone.stores.postgres.database import PostgresDatabase, PostgresStore, Rows
+from hone.stores.postgres.signals import Signals
 
-AGAIN = 1.0
-"""Seconds before a lost connection for signals is opened once more."""
 BEGIN = "SELECT mode, servers FROM begin_turn(%(owner)s, %(session)s, %(server)s)"
 END = "SELECT end_turn(%(owner)s, %(session)s, %(server)s)"
 BUSY = """
@@ -100,12 +94,13 @@ TIDY = "SELECT forget_servers(%(owner)s)"
 
 
 class PostgresSwitchboard(PostgresStore):
-    """`close` it before the pool."""
+    """`close` it before the pool. `signals` are those of the process, which all its owners share."""
 
-    def __init__(self, database: PostgresDatabase, server: str) -> None:
+    def __init__(self, database: PostgresDatabase, server: str, signals: Signals | None = None) -> None:
         super().__init__(database)
         self.server = server
-        self._signals = Signals(database, server)
+        self._signals = signals or Signals(database.dial)
+        self._subscription = self._signals.add(database.owner, server)
 
     async def begin(self, session: str) -> TurnStart:
         def perform(rows: Rows) -> TurnStart:
@@ -201,64 +196,10 @@ class PostgresSwitchboard(PostgresStore):
         await self._database.call(lambda rows: rows.execute(TIDY))
 
     async def stir(self, seconds: float) -> None:
-        await self._signals.wait(seconds)
+        await self._signals.wait(self._subscription, seconds)
 
     def wake(self) -> None:
-        self._signals.stirred.set()
+        self._subscription.stirred.set()
 
     async def close(self) -> None:
-        self._signals.close()
-
-
-class Signals:
-    """NOTIFY of other servers, on a connection that does nothing else. Without it, waiting takes its time."""
-
-    def __init__(self, database: PostgresDatabase, server: str) -> None:
-        self._dial = database.dial
-        self._channel = f"hone_{hashlib.md5(database.owner.encode(), usedforsecurity=False).hexdigest()}"
-        self._meant = (server, "*")
-        self._connection: psycopg.Connection[Any] | None = None
-        self._socket = -1  # a connection that broke no longer tells
-        self.stirred = asyncio.Event()
-        self._next = 0.0
-
-    async def wait(self, seconds: float) -> None:
-        await self._connect()
-        with suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await self.stirred.wait()
-        self.stirred.clear()
-
-    async def _connect(self) -> None:
-        loop = asyncio.get_running_loop()
-        if self._connection or loop.time() < self._next:
-            return
-        self._next = loop.time() + AGAIN
-        with suppress(psycopg.Error):
-            self._connection = await asyncio.to_thread(self._open)
-            self._socket = self._connection.fileno()
-            loop.add_reader(self._socket, self._read)
-            self.stirred.set()  # something may have been said before anybody listened
-
-    def _open(self) -> psycopg.Connection[Any]:
-        connection = self._dial()
-        connection.execute(f"LISTEN {self._channel}")
-        return connection
-
-    def _read(self) -> None:
-        """Called by the event loop when the server has said something, or is gone."""
-        assert self._connection is not None
-        try:
-            self._connection.pgconn.consume_input()
-            while found := self._connection.pgconn.notifies():
-                if found.extra.decode() in self._meant:
-                    self.stirred.set()
-        except psycopg.Error:
-            self.close()
-            self.stirred.set()
-
-    def close(self) -> None:
-        connection, self._connection = self._connection, None
-        if connection:
-            asyncio.get_running_loop().remove_reader(self._socket)
-            connection.close()
+        self._signals.remove(self._subscription)

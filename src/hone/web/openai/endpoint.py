@@ -28,9 +28,10 @@ from hone.web.answers import answer, failure, problem, told
 from hone.web.callers import ApiCaller, is_foreign, may_continue
 from hone.web.open_sessions import OpenSession, Overtaken, Words
 from hone.web.openai import shapes
-from hone.web.openai.matching import BETWEEN, Pairs, Places, StoredPlaces, key, merged, seen
+from hone.web.openai.matching import BETWEEN, Pairs, Places, key, merged, seen
 from hone.web.openai.shapes import HONE, BadRequest, Completion
 from hone.web.operation import STREAM, Nothing, Operation, OperationCall
+from hone.web.state import ServerState
 
 SESSION = "x-hone-session"
 VOICE = "x-hone-voice"
@@ -56,22 +57,21 @@ class Turned(Struct, frozen=True):
     counted: bool
     id: str
     caller: ApiCaller
-    places: StoredPlaces
+    state: ServerState
     before: str
     """The head before the turn."""
 
 
 class ChatEndpoint:
-    """Remembers where its conversations stand."""
-
-    def __init__(self) -> None:
-        self._places: dict[str, Places] = {}
+    """Each user has the conversations of their own clients."""
 
     async def complete(self, call: Call) -> Response:
         """An answer to the last message, in the conversation that the others belong to."""
         try:
             _check_client(call)
             shapes.check(call.body)
+            if call.body.stream:  # later, the answer would have begun
+                await call.state.open_sessions.admit()
             turned = await self._turned(call)
         except BadRequest as error:
             kind, status = "invalid_request_error", 404 if error.code == "model_not_found" else 400
@@ -123,7 +123,7 @@ class ChatEndpoint:
             counted,
             id,
             call.caller,
-            state.places,
+            state,
             before,
         )
 
@@ -154,7 +154,7 @@ class ChatEndpoint:
         if not any(each.role is Role.ASSISTANT for each in history):
             return await state.open_sessions.begin(model, own, told=merged(history))
         may = partial(_may_continue, call)
-        place = await self._places_of(call.caller).find(seen(history), state.places, may)
+        place = await _places_of(state, call.caller).find(seen(history), state.places, may)
         if place is None:
             return await state.open_sessions.begin(model, own, told=merged(history))
         id, count = place
@@ -170,10 +170,6 @@ class ChatEndpoint:
         """Continue beside a conversation that another server continued in the same moment."""
         state, count = call.state, len(overtaken.transcript)
         return await state.open_sessions.enter(await state.hone.branch(overtaken.id, count))
-
-    def _places_of(self, who: ApiCaller) -> Places:
-        """Each program has places of its own; all persons are the owner."""
-        return self._places.setdefault(who.tag if who.is_program else "", Places())
 
     async def _whole(self, call: Call, turned: Turned) -> Response:
         task = turned.task
@@ -224,8 +220,8 @@ class ChatEndpoint:
         session = turned.open_session.session
         pairs = (*turned.pairs, (Role.ASSISTANT.value, visible(sound(text)).strip()))
         count, head = len(session.transcript), session.transcript.head
-        self._places_of(turned.caller).remember(pairs, (session.id, count))
-        turned.places.note(HistoryNote(session.id, turned.before, head, count, key(pairs)))
+        _places_of(turned.state, turned.caller).remember(pairs, (session.id, count))
+        turned.state.places.note(HistoryNote(session.id, turned.before, head, count, key(pairs)))
 
     async def models(self, call: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
         """Hone, and the model it asks."""
@@ -286,6 +282,11 @@ class Teller:
             if text is None:
                 return
             yield text
+
+
+def _places_of(state: ServerState, who: ApiCaller) -> Places:
+    """Each program has places of its own; all persons are the owner."""
+    return state.remembered.setdefault(who.tag if who.is_program else "", Places())
 
 
 async def _may_continue(call: Call, id: str) -> bool:

@@ -88,7 +88,7 @@ def _id(call: OperationCall[Any, Any]) -> JobId:
 OPERATIONS = (
     Operation("GET", "/api/reviews", listed, query=ReviewQuery),
     Operation("GET", "/api/reviews/{review:int}", one),
-    Operation("POST", "/api/reviews/{review:int}/retry", retry),
+    Operation("POST", "/api/reviews/{review:int}/retry", retry, spends=True),
     Operation("POST", "/api/reviews/{review:int}/cancel", cancel),
-    Operation("POST", "/api/sessions/{session}/review", start, body=About, status=202),
+    Operation("POST", "/api/sessions/{session}/review", start, body=About, status=202, spends=True),
 )

@@ -1,0 +1,127 @@
+"""Hold a user to their limits: cost, storage, reviews that wait, and turns and requests at a time."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from typing import TypeVar
+
+from hone.core.clock import Clock
+from hone.core.errors import LimitReached
+from hone.core.users import AuditEvent, AuditNote, UserDirectory, UserLimits
+from hone.core.value import replace
+from hone.settings.sections import ServeSettings
+from hone.web.keys import Keys
+
+N = TypeVar("N", int, float)
+MEGABYTE = 1_000_000
+FRESH = 60.0
+"""Seconds for which the storage of a user is taken as measured, where there is room."""
+ROOM = 0.8
+"""The share of the storage limit from which on it is measured each time."""
+LARGE = 1_000
+"""Bytes of a request that keeps something. Without storage left a user may send smaller ones, to undo."""
+ACTIVE, WAITING, STREAMS = 4, 64, 64
+"""Requests of one user that are worked on at a time, that may wait, and streams of events, in one process."""
+SOON, LATER = 1.0, 60.0
+"""Seconds after which to try again."""
+TURNS = "{} turns of yours are under way. Wait until one has ended."
+REQUESTS = "{} requests of yours are waiting. Wait until some are answered."
+REVIEWS = "{} reviews of yours are waiting. Send more when workers have done some."
+COST = "You have spent your {:.2f} USD of today. You can go on at midnight (UTC), or ask for a higher limit."
+STORAGE = "You keep {:,} MB, and your limit is {:,} MB. Delete or erase something, or ask for a higher limit."
+
+
+class UserLimiter:
+    """Of one user in one server process. A limit that is not the user's own is that of the settings."""
+
+    def __init__(
+        self, user: str, directory: UserDirectory, keys: Keys, clock: Clock, settings: ServeSettings
+    ) -> None:
+        self._user = user
+        self._directory = directory
+        self._keys = keys
+        self._clock = clock
+        self._settings = settings
+        self._active = asyncio.Semaphore(ACTIVE)
+        self._waiting = self._streams = 0
+        self._stored = self._since = 0
+        self._measured: float | None = None
+
+    async def admit(self, turns: int) -> None:
+        """Raises LimitReached unless another turn, or such work, may begin. `turns` are under way, that one
+        included."""
+        limits = await self._limits()
+        if limits.turns and turns > limits.turns:
+            raise await self._refuse("turns", TURNS.format(limits.turns), SOON)
+        used = await self._keys.ask(lambda: self._directory.usage(self._user, storage=False))
+        if limits.cost_per_day is not None and used.cost >= limits.cost_per_day:
+            raise await self._refuse("cost per day", COST.format(limits.cost_per_day), self._until_midnight())
+        if limits.reviews is not None and used.reviews >= limits.reviews:
+            raise await self._refuse("reviews", REVIEWS.format(used.reviews), LATER)
+        await self._check_storage(limits)
+
+    async def _limits(self) -> UserLimits:
+        own, usual = await self._keys.ask(lambda: self._directory.limits(self._user)), self._settings
+        return replace(
+            own,
+            cost_per_day=_choose(own.cost_per_day, usual.cost_per_day),
+            storage_mb=_choose(own.storage_mb, usual.storage_mb),
+            reviews=_choose(own.reviews, usual.reviews),
+            turns=own.turns or usual.turns,
+        )
+
+    async def _check_storage(self, limits: UserLimits) -> None:
+        if limits.storage_mb is None:
+            return
+        most, now = limits.storage_mb * MEGABYTE, self._clock.monotonic()
+        is_old = self._measured is None or now - self._measured > FRESH
+        if is_old or self._stored + self._since >= ROOM * most:
+            used = await self._keys.ask(lambda: self._directory.usage(self._user, storage=True))
+            self._stored, self._since, self._measured = used.storage, 0, now
+        if self._stored >= most:
+            kept = STORAGE.format(self._stored // MEGABYTE, limits.storage_mb)
+            raise await self._refuse("storage", kept, LATER)
+
+    async def receive(self, size: int) -> None:
+        """Count the bytes that a request brings. Raises LimitReached for a large one of a user without
+        storage."""
+        if size > LARGE:
+            await self._check_storage(await self._limits())
+            self._since += size
+
+    @asynccontextmanager
+    async def request(self, *, lasting: bool) -> AsyncIterator[None]:
+        """Hold one request. A `lasting` one waits for a model, or for events. Raises LimitReached."""
+        if lasting:
+            if self._streams >= STREAMS:
+                raise await self._refuse("requests at a time", REQUESTS.format(STREAMS), SOON)
+            self._streams += 1
+            try:
+                yield
+            finally:
+                self._streams -= 1
+            return
+        if self._waiting >= WAITING:
+            raise await self._refuse("requests at a time", REQUESTS.format(WAITING), SOON)
+        self._waiting += 1
+        try:
+            async with self._active:
+                yield
+        finally:
+            self._waiting -= 1
+
+    async def _refuse(self, limit: str, sentence: str, wait: float) -> LimitReached:
+        note = AuditNote(AuditEvent.LIMIT_REACHED, self._user, limit)
+        await self._keys.ask(lambda: self._directory.note(note))
+        return LimitReached(sentence, wait)
+
+    def _until_midnight(self) -> float:
+        now = datetime.now(UTC)
+        midnight = now.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
+        return (midnight - now).total_seconds()
+
+
+def _choose(own: N | None, usual: N) -> N | None:
+    """Zero in the settings means that there is no limit; a user's own zero is one."""
+    return own if own is not None else usual or None
