@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 import psycopg
 
 from hone.core.clock import SystemClock
-from hone.core.delivery import TicketKind, WorkItem
+from hone.core.delivery import TicketKind, WorkItem, WorkResult
 from hone.core.ids import SessionId
 from hone.core.jobs import Job
 from hone.core.ports import Header
@@ -68,22 +68,22 @@ async def measure_waits(
     changed = asyncio.Event()
     finished = 0
 
-    async def perform(item: WorkItem) -> bool:
+    async def perform(item: WorkItem) -> WorkResult:
         nonlocal finished
         if item.kind is not TicketKind.REVIEW or item.job is None:
-            return False
+            return WorkResult(worked=False)
         stores = one if item.owner else many
         job = await stores.jobs.job(item.job)
         async with stores.claims.hold(job.tree) as held:
             if not held:
-                return False
+                return WorkResult(worked=False)
             if item.owner:
                 begun[job.id] = time.monotonic()
                 changed.set()
             await asyncio.sleep(takes)
             await stores.jobs.complete(job.id, [], {}, None, NOW)
             finished += not item.owner
-        return True
+        return WorkResult()
 
     await queue(many, behind, "m")
     crew = [open_stores(url, "", "many") for _ in range(workers)]

@@ -23,6 +23,7 @@ from hone.core.transcript import Transcript
 from hone.core.trust import Trust
 from hone.core.turn import Origin
 from hone.features.curator.curator import Curator, CuratorDeps
+from hone.files.documents import FileDocuments
 from hone.knowledge.admission import DEFAULTS, KeeperRules, LearningMode
 from hone.knowledge.folding import Files
 from hone.knowledge.keeper import OWNER, Keeper
@@ -160,5 +161,7 @@ def caring(
         return Agent(prefix, model, {tool.spec.name: tool for tool in tools}, USER)
 
     services = SessionDeps(sessions, clock, guard=NoGuard)
-    room = CuratorDeps(home, FileClaims(home), sessions, runs, library, clock, agent, services)
+    room = CuratorDeps(
+        home, FileClaims(home), sessions, runs, library, clock, agent, services, FileDocuments(home)
+    )
     return Care(Curator(room), library, catalog, sessions, clock, model)

@@ -94,6 +94,13 @@ HOLDINGS = (
         eraser=f"{PLACES}spill",
     ),
     Holding(
+        "queued",
+        "commands that wait for a worker, and the conversations that a queued import brings",
+        "conversations: until a worker has stored them; commands: until 20 others have ended",
+        places=("queued/",),
+        eraser=f"{PLACES}queued",
+    ),
+    Holding(
         "history",
         "what you typed at the prompt",
         places=("history",),

@@ -211,7 +211,7 @@ FEATURES = (
             ),
         },
         part="hone.features.imports.part:ImportsPart",
-        hooks=("import_transcript", "holdings"),
+        hooks=("import_transcript", "perform", "holdings"),
     ),
     Feature(
         "sharing",
@@ -241,7 +241,10 @@ FEATURES = (
         },
         operations="hone.features.backends.operations",
         part="hone.features.backends.part:MemoryPart",
-        hooks=("ready", "tools", "review_tools", "remind", "attend", "notify", "finish", "holdings", "close"),
+        hooks=(
+            *("ready", "tools", "review_tools", "remind", "attend", "notify", "finish", "send"),
+            *("holdings", "close"),
+        ),
     ),
     Feature(
         "templates",
@@ -267,7 +270,7 @@ FEATURES = (
         },
         operations="hone.features.curator.operations",
         part="hone.features.curator.part:CuratorPart",
-        hooks=("tend", "count_stale", "holdings"),
+        hooks=("tend", "next_tend", "count_stale", "holdings"),
     ),
     Feature(
         "checks",
@@ -299,7 +302,7 @@ FEATURES = (
         },
         operations="hone.features.experiments.operations",
         part="hone.features.experiments.part:ExperimentsPart",
-        hooks=("tend", "findings", "measured", "leftovers", "holdings"),
+        hooks=("tend", "next_tend", "perform", "findings", "measured", "leftovers", "holdings"),
     ),
     Feature(
         "recheck",

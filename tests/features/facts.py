@@ -138,7 +138,7 @@ async def beside(hone: Hone, session: SessionId, fact: str, tag: str) -> None:
     run = CuratorRun(AT, "it was time", session, error=fact, report=f"About {fact}.")
     known = await hone.stores.curator_runs.runs(1)
     made, _ = await hone.stores.curator_runs.complete(run, known[0].id if known else CuratorRunId(0), (), {})
-    Reports(home / "curator").print(made)
+    Reports(home / "curator", FileDocuments(home)).print(made)
     await checkpoint(hone, session, fact, tag)
     store = TaintStore(home)
     text = TaintedText(f"/work/{tag}", "file", "ab", "", frozenset({1}), session, 1)

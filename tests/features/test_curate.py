@@ -22,6 +22,7 @@ from hone.core.turn import Origin
 from hone.core.value import replace
 from hone.features.curator.consolidation import LONGEST
 from hone.features.curator.curator import FEW, OFF, SAME, WAITS
+from hone.features.curator.reports import Reports
 from hone.knowledge.admission import DEFAULTS, KeeperRules, LearningMode
 from hone.knowledge.keeper import OWNER
 from hone.knowledge.skills.folder import Archive, Create, Install, Pin, Restore, WriteFile
@@ -32,6 +33,7 @@ from hone.stores.claims import FileClaims
 from tests.conftest import Figures, Tier
 from tests.curating import ASK, NOON, Care, answering, care, document, merge
 from tests.features.test_retention import daily
+from tests.reference.documents import InMemoryDocuments
 from tests.rig import context
 
 NOTHING = answering({"merge": [], "archive": []})
@@ -268,6 +270,43 @@ async def test_a_round_is_due_once_a_week_and_only_when_nobody_has_had_a_turn_fo
         assert await it.curator.due() == "a week has passed"
         it.clock.advance(-30 * 86_400)
         assert await it.curator.due() == ""  # the last turn lies ahead: nobody knows how quiet it is
+
+
+async def test_a_worker_hears_when_to_come_back_and_only_if_there_is_a_reason(home: Path) -> None:
+    async with care(home, NOTHING) as it:
+        assert await it.curator.next() is None, "nothing was learned yet"
+        await two(it)
+        await it.live([NOON.date()])
+        first = NOON + timedelta(hours=2)
+        assert await it.curator.next() == first
+        it.clock.advance((first - it.clock.now()).total_seconds())
+        assert await it.curator.due()
+        await it.curator.tend(lambda _: None)
+        assert await it.curator.next() is None, "nobody has used it since"
+        it.clock.advance(3600)
+        await it.learn("bus-routes", STEPS)
+        assert await it.curator.next() == first + timedelta(days=7)
+        it.clock.advance(timedelta(days=7).total_seconds())
+        assert await it.curator.due()
+        it.curator.reports.pause()
+        assert await it.curator.next() is None
+
+
+async def test_after_a_round_that_failed_a_worker_comes_back_the_next_day(home: Path) -> None:
+    async with care(home, answering("I have merged them.")) as it:
+        await two(it)
+        await it.curator.work()
+        assert await it.curator.next() == it.clock.now() + timedelta(days=1)
+
+
+def test_a_pause_holds_on_all_machines_that_share_a_database(tmp_path: Path) -> None:
+    shared = InMemoryDocuments()
+    shared.shared = True
+    one, other = (Reports(tmp_path / name / "curator", shared) for name in ("one", "other"))
+    one.pause()
+    assert other.is_paused
+    other.resume()
+    assert not one.is_paused
 
 
 async def test_a_round_that_failed_is_due_again_the_next_day(home: Path) -> None:

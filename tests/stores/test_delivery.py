@@ -12,14 +12,18 @@ from urllib.parse import urlsplit
 import psycopg
 import pytest
 
-from hone.core.delivery import Perform, TicketKind, WorkItem
+from hone.core.clock import SystemClock
+from hone.core.delivery import Perform, TicketKind, WorkItem, WorkResult
+from hone.core.documents import QUEUED
 from hone.core.errors import Conflict
 from hone.core.ids import SessionId
 from hone.core.jobs import Job, Look, State, TopicCount
 from hone.core.ports import Header
 from hone.core.topics import NAMES
+from hone.runtime.queued import CommandQueue
 from hone.stores.home import Stores
-from hone.stores.postgres.delivery import NAMESPACE
+from hone.stores.postgres.database import PostgresPool
+from hone.stores.postgres.delivery import NAMESPACE, TicketWork
 from hone.stores.postgres.home import open_stores
 from hone.stores.postgres.jobs import find_rest
 from hone.stores.postgres.migrating import MIGRATIONS
@@ -97,18 +101,18 @@ async def working(stores: Stores, perform: Perform, concurrency: int = 2) -> Asy
 def reviewing(stores: dict[str, Stores], done: asyncio.Queue[WorkItem]) -> Perform:
     """Do each review under its claim, as a worker does."""
 
-    async def perform(item: WorkItem) -> bool:
+    async def perform(item: WorkItem) -> WorkResult:
         if item.kind is TicketKind.REVIEW:
             assert item.job is not None
             of = stores[item.owner]
             job = await of.jobs.job(item.job)
             async with of.claims.hold(job.tree) as held:
                 if not held:
-                    return False
+                    return WorkResult(worked=False)
                 with suppress(Conflict):
                     await of.jobs.complete(job.id, [], {}, None, NOW)
         done.put_nowait(item)
-        return True
+        return WorkResult(tend=datetime.now(UTC) if item.kind is TicketKind.WAKE else None)
 
     return perform
 
@@ -237,6 +241,43 @@ def test_the_rest_grows_and_ends() -> None:
     assert find_rest(50) == timedelta(hours=1)
 
 
+async def test_the_alarm_goes_off_when_an_owner_has_something_to_tend(
+    database: str, stores: Stores, owner: str, ask: Ask
+) -> None:
+    """Also if nothing else is due: the curator waits until nobody has used Hone for two hours."""
+    later = datetime.now(UTC) + timedelta(hours=2)
+
+    async def perform(_: WorkItem) -> WorkResult:
+        return WorkResult(tend=later)
+
+    pool = PostgresPool(database)
+    work = TicketWork(pool, owner, owner, perform)
+    await work.do(TicketKind.TEND)
+    [alarm] = ask(ALARM, owner)
+    assert 7190e6 < alarm <= 7200e6
+    later = datetime.now(UTC)
+    await work.do(TicketKind.WAKE)
+    assert ask(TICKETS, owner) == [{"owner": owner, "kind": "tend"}]
+    assert ask(ALARM, owner)[0] > 0, "and somebody looks again in case it is not done"
+    await pool.close()
+
+
+async def test_a_conversation_wakes_its_owner_though_nobody_looks_back_over_it(
+    stores: Stores, owner: str, ask: Ask
+) -> None:
+    await begin(stores, A)
+    assert 590e6 < ask(ALARM, owner)[0] <= 600e6
+
+
+async def test_a_queued_command_has_its_ticket_and_what_it_is_about_has_none(
+    stores: Stores, owner: str, ask: Ask
+) -> None:
+    stores.documents.write(QUEUED, "20261118-0f/000001.jsonl", b"{}")
+    assert ask(TICKETS, owner) == []
+    CommandQueue(stores.documents, SystemClock()).add("import", "an import", {})
+    assert ask(TICKETS, owner) == [{"owner": owner, "kind": "command"}]
+
+
 # Delivery
 
 
@@ -262,7 +303,7 @@ async def test_changes_are_delivered_and_looks_promoted(database: str) -> None:
         stores = open_stores(url, "", "own")
         done: asyncio.Queue[WorkItem] = asyncio.Queue()
 
-        async def perform(item: WorkItem) -> bool:
+        async def perform(item: WorkItem) -> WorkResult:
             if item.kind is TicketKind.WAKE:
                 await stores.jobs.promote(datetime.now(UTC), NAMES)
             return await reviewing({"": stores}, done)(item)
@@ -275,7 +316,7 @@ async def test_changes_are_delivered_and_looks_promoted(database: str) -> None:
         await stores.sessions.append(A, said("on", on=line).nodes[2:], None, (), Look(past, cue="a cue"))
         async with working(stores, perform):
             kinds = set[TicketKind]()
-            while kinds != set(TicketKind):
+            while kinds != {*TicketKind} - {TicketKind.COMMAND}:
                 kinds.add((await done.get()).kind)
         [job] = await stores.jobs.jobs()
         assert (job.state, job.session) == (State.DONE, A)
@@ -289,10 +330,10 @@ async def test_a_worker_that_ends_hands_its_work_back(database: str, monkeypatch
         await queue(stores, 1)
         begun = asyncio.Event()
 
-        async def forever(_: WorkItem) -> bool:
+        async def forever(_: WorkItem) -> WorkResult:
             begun.set()
             await asyncio.Event().wait()
-            return True
+            return WorkResult()
 
         async with working(stores, forever):
             await begun.wait()
@@ -312,7 +353,7 @@ async def test_work_that_breaks_off_comes_again(database: str) -> None:
         await queue(stores, 1)
         is_first = True
 
-        async def perform(item: WorkItem) -> bool:
+        async def perform(item: WorkItem) -> WorkResult:
             nonlocal is_first
             if is_first:
                 is_first = False
@@ -370,7 +411,7 @@ async def test_what_the_engine_cannot_note_prints_no_traceback(caplog: pytest.Lo
         done: asyncio.Queue[WorkItem] = asyncio.Queue()
         inner = reviewing({"": stores}, done)
 
-        async def perform(item: WorkItem) -> bool:
+        async def perform(item: WorkItem) -> WorkResult:
             databases.execute(url, TAKEN_AWAY)
             return await inner(item)
 

@@ -3,8 +3,10 @@
 import asyncio
 import os
 import re
+import shutil
 from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout
+from datetime import datetime
 from io import StringIO
 from pathlib import Path
 
@@ -12,12 +14,14 @@ import pytest
 
 from hone import Hone
 from hone.cli.main import perform
+from hone.core.erasure import Erasure
 from hone.core.ids import SessionId
 from hone.core.ledger import MEMORY, USER, ChangeState, Entry
 from hone.core.messages import assistant
 from hone.core.ports import StoredSession
 from hone.core.trust import Trust
 from hone.core.turn import Stop
+from hone.features.erasing.service import Erasing
 from hone.features.imports.sources import LINES, SOURCES
 from hone.knowledge.journal import entries
 from hone.models.fake_provider import FakeProvider
@@ -323,3 +327,42 @@ async def test_fifty_thousand_messages_come_in_before_ones_eyes_with_each_counte
     async with Hone(home=home, settings=Settings()) as opened:
         assert sum(each.messages for each in await opened.sessions.list(None)) == total
     figures(f"{total:,} messages in {talks} conversations found, {total:,} stored, 0 lost")
+
+
+def lines(found: dict[SessionId, StoredSession]) -> dict[SessionId, list[tuple[str, Trust, datetime]]]:
+    """What was said in each conversation, how far it is trusted, and when it was said."""
+    return {
+        id: [(node.hash, node.trust, node.at) for node in each.transcript.nodes] for id, each in found.items()
+    }
+
+
+async def test_queued_imports_are_read_here_and_stored_by_a_worker(home: Path, tmp_path: Path) -> None:
+    for number, source in enumerate(SOURCES, 1):
+        path = others.write(tmp_path / source, source, turns=2)
+        await bring(tmp_path / "beside", source, path, "--yes")
+        queued = await bring(home, source, path, "--queue", "--yes")
+        assert f"Queued as command {number}." in queued.out
+        shutil.rmtree(tmp_path / source)
+    assert await stored(home) == {}
+    worked = await hone("worker", "--once", env=environment(home))
+    assert worked.out.count("stored. To see: hone sessions list") == len(SOURCES)
+    ours, theirs = await stored(home), await stored(tmp_path / "beside")
+    assert len(ours) > len(SOURCES)
+    assert lines(ours) == lines(theirs)
+    assert not [each for each in files(home / "queued") if "/" in each], "nothing is left behind"
+    listed = await command(home, "worker", "status")
+    assert listed.out.count("stored. To see: hone sessions list") == len(SOURCES)
+
+
+async def test_what_waits_in_the_queue_can_be_cancelled_and_erased(home: Path, tmp_path: Path) -> None:
+    path = others.write(tmp_path, "claude-code")
+    await bring(home, "claude-code", path, "--queue", "--yes")
+    async with Hone(home=home, settings=Settings()) as opened:
+        what = Erasure(words=("parser",))
+        found = await Erasing(opened).find(what)
+        assert [each.holding for each in found] == ["queued"]
+        assert (await Erasing(opened).erase(what)).proof.left == ()
+    assert not [each for each in files(home / "queued") if "/" in each]
+    assert (await command(home, "worker", "cancel", "1")).code == 0
+    again = await command(home, "worker", "cancel", "1")
+    assert (again.code, again.err) == (1, "Command 1 has ended already: cancelled.\n")

@@ -3,23 +3,43 @@
 import asyncio
 from collections import OrderedDict
 from collections.abc import Callable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
+from datetime import datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Self
 
 from hone.app import Hone
+from hone.cli.detach import has_work
+from hone.cli.queued import do_next
 from hone.cli.reviews import attempt, outcome
-from hone.core.delivery import TicketKind, WorkItem
+from hone.core.delivery import TicketKind, WorkItem, WorkResult
+from hone.core.errors import HoneError
 from hone.core.events import Emit
 from hone.core.jobs import JobId, State
+from hone.core.value import replace
+from hone.runtime.queued import CommandQueue
+from hone.settings import Settings
 from hone.web.owners_hone import OwnersHone
 
 OPEN = 8
 """Other owners whose Hone stays open for the next work."""
+REST = timedelta(minutes=10)
+"""Before what could not be tended is tried again."""
+PAID = (TicketKind.REVIEW, TicketKind.TEND, TicketKind.COMMAND)
+"""Work that may call a model."""
+FILE_BACKEND, NO_BACKEND = "sqlite", "null"
 
 Tell = Callable[[Hone, str], None]
 """Hears what became of a review, and that a Hone may have notices."""
+
+
+def without_file(settings: Settings) -> Settings:
+    """Return the settings for work that belongs to another owner: a memory backend in a file of this worker's
+    would be gone with its folder."""
+    if settings.memory.backend != FILE_BACKEND:
+        return settings
+    return replace(settings, memory=replace(settings.memory, backend=NO_BACKEND))
 
 
 class Crew:
@@ -45,23 +65,25 @@ class Crew:
             await hone.close(wait=False)
         await self._folders.aclose()
 
-    async def perform(self, item: WorkItem) -> bool:
+    async def perform(self, item: WorkItem) -> WorkResult:
         hone = await self._open(item.owner) if item.owner else self._hone
         try:
+            if item.owner and item.kind in PAID:
+                await self._limit(item.owner)
             match item.kind:
                 case TicketKind.REVIEW:
                     assert item.job is not None
-                    if item.owner:
-                        await self._limit(item.owner)
-                    return await self._review(hone, item.job)
+                    return WorkResult(await self._review(hone, item.job))
+                case TicketKind.DELIVER:
+                    for part in hone.parts("send"):
+                        await part.send()
+                    return WorkResult()
                 case TicketKind.WAKE:
                     return await self._wake(hone)
-                case TicketKind.DELIVER:
-                    for part in hone.parts("finish"):
-                        await part.finish()
                 case TicketKind.TEND:
-                    await self._tend(hone)
-            return False
+                    return await self._tend(hone)
+                case TicketKind.COMMAND:
+                    return await self._do_command(hone)
         finally:
             await self._leave(item.owner)
 
@@ -89,19 +111,43 @@ class Crew:
             self._tell(hone, f"review {id} of {before.session}: {said}")
         return is_done
 
-    async def _wake(self, hone: Hone) -> bool:
+    async def _wake(self, hone: Hone) -> WorkResult:
         await hone.background.promote()
         for part in hone.parts("notify"):
             part.notify()
-        return any([await part.has_work() for part in hone.parts("has_work")])
+        return await self._look_ahead(hone, hone.clock.now())
 
-    async def _tend(self, hone: Hone) -> None:
+    async def _look_ahead(self, hone: Hone, again: datetime) -> WorkResult:
+        """Say when there is something to tend and a command to do. `again`: when to try what is left over
+        now. Who alone uses a home tends it from time to time, and need not know."""
+        command = await asyncio.to_thread(CommandQueue(hone.documents, hone.clock).next_due)
+        if not self._hone.stores.shared:
+            return WorkResult(command=command)
+        times = [again] if await has_work(hone) else []
+        for part in hone.parts("next_tend"):
+            with suppress(HoneError):  # it says why when it is used
+                due = await part.next_tend()
+                times += [due] if due else []
+        return WorkResult(True, min(times, default=None), command)
+
+    async def _do_command(self, hone: Hone) -> WorkResult:
+        said = await do_next(hone)
+        if said:
+            self._tell(hone, said)
+        left = await self._look_ahead(hone, hone.clock.now() + REST)
+        return replace(left, worked=bool(said))
+
+    async def _tend(self, hone: Hone) -> WorkResult:
         for part in hone.parts("tend"):
             await part.tend(self._emit)
-        if hone is not self._hone:  # our own attends to it anyway
+        if hone is self._hone:  # it attends to the rest beside this
+            for part in hone.parts("notify"):
+                part.notify()
+        else:
             for part in hone.parts("work"):
                 await part.work()
         self._tell(hone, "")
+        return await self._look_ahead(hone, hone.clock.now() + REST)
 
     async def _open(self, owner: str) -> Hone:
         """Open an owner's Hone, with a folder that is gone when this worker ends."""
@@ -111,7 +157,8 @@ class Crew:
                 assert self._hone.stores.open_owner is not None
                 folder = Path(self._folders.enter_context(TemporaryDirectory(prefix="hone-")))
                 stores = self._hone.stores.open_owner(owner, folder)
-                self._others[owner] = OwnersHone(folder, self._hone, stores)
+                settings = without_file(self._hone.settings)
+                self._others[owner] = OwnersHone(folder, self._hone, stores, settings)
             self._others.move_to_end(owner)
             return self._others[owner]
 

@@ -19,16 +19,19 @@ from hone.cli.detach import has_work
 from hone.cli.help_formatter import CommandGroup
 from hone.cli.options import FAILED
 from hone.cli.output import echo_json
+from hone.cli.queued import describe_commands, end_command
 from hone.core.clock import SystemClock
 from hone.core.curation import summarize
 from hone.core.delivery import DeliveryStatus
 from hone.core.events import Curated, Event
+from hone.core.queued import CommandState
 from hone.core.visible import visible
 from hone.learning.paying import explain_slower
 from hone.monitoring.exposing import expose
 from hone.monitoring.gauges import measure_work
 from hone.monitoring.logs import Log, caught
 from hone.runtime.claims import find_worker, hold_worker, stop_worker
+from hone.runtime.queued import CommandQueue
 from hone.stores.delivery import EmbeddedDelivery
 
 POLL = 2.0
@@ -56,7 +59,7 @@ GOING = 5.0
 @click.pass_context
 def worker(ctx: click.Context, once: bool, concurrency: int, metrics: str, behind: bool) -> int | None:
     """Run the queued reviews, print one line for each, and wait for more. Copies for the memory backend are
-    sent, too.
+    sent, too, and commands that you queued with --queue are done.
 
     Conversations run their own reviews. A worker runs those that hone run and interrupted conversations
     leave. Ctrl-C or SIGTERM ends it; a running review goes back into the queue.
@@ -160,16 +163,19 @@ async def status(hone: Hone, as_json: bool) -> Iterator[str] | None:
     process, queued = find_worker(hone.home), len(await hone.jobs.waiting())
     due = await hone.background.next_look()
     delivered = await hone.stores.delivery(hone.clock).status()
+    commands = CommandQueue(hone.documents, hone.clock).all()
     if not as_json:
         workers = describe_workers(delivered)
-        left = describe(process, queued, due, whole=not delivered.workers)
-        return chain(workers, left, await explain_slower(hone))
+        waits = any(each.state is CommandState.WAITING for each in commands)
+        left = describe(process, queued, due, whole=not delivered.workers, more=waits)
+        return chain(workers, left, describe_commands(commands), await explain_slower(hone))
     facts: dict[str, Any] = {
         "process": process,
         "queued": queued,
         "next": due.isoformat() if due else None,
         "workers": [to_builtins(each) for each in delivered.workers],
         "waiting": dict(delivered.waiting),
+        "commands": [to_builtins(each) for each in commands],
     }
     echo_json(facts)
     return None
@@ -187,16 +193,26 @@ def describe_workers(delivered: DeliveryStatus) -> Iterator[str]:
         yield f"Worker on {visible(each.name)}: {state}, since {each.since.astimezone():%Y-%m-%d %H:%M}."
 
 
-def describe(process: int | None, queued: int, due: datetime | None, *, whole: bool = False) -> Iterator[str]:
-    """Yield what is left to do; `whole`: and who does it."""
+def describe(
+    process: int | None, queued: int, due: datetime | None, *, whole: bool = False, more: bool = False
+) -> Iterator[str]:
+    """Yield what is left to do; `whole`: and who does it. `more`: something else waits, too."""
     if whole:
         yield "No worker runs." if process is None else f"A worker runs: process {process}."
     if queued:
         yield f"{queued:,} review{' is' if queued == 1 else 's are'} queued."
     elif due:
         yield f"The next review is due at {due.astimezone():%H:%M}."
-    elif whole:
+    elif whole and not more:
         yield "Nothing is due."
+
+
+@worker.command(short_help="Take a queued command out of the queue.")
+@click.argument("number", type=click.IntRange(1))
+@in_home
+async def cancel(hone: Hone, number: int) -> str:
+    """Take the queued command NUMBER out of the queue. What it has done so far stays."""
+    return end_command(hone, number)
 
 
 @worker.command(short_help="Stop the worker of this home.")

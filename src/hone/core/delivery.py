@@ -18,6 +18,8 @@ class TicketKind(StrEnum):
     """Copies for the memory backend."""
     TEND = "tend"
     """The curator, vectors, and what else features do when nobody waits for it."""
+    COMMAND = "command"
+    """A step of a command that the owner queued: an experiment or an import."""
 
 
 class WorkItem(Struct, frozen=True):
@@ -28,9 +30,17 @@ class WorkItem(Struct, frozen=True):
     job: JobId | None = None
 
 
-Perform = Callable[[WorkItem], Awaitable[bool]]
-"""Do it. Of a review: whether it was worked on, and not somebody else's. Of others: whether the owner has
-something for TEND to do."""
+class WorkResult(Struct, frozen=True):
+    """What came of it. `worked`: of a review or a command, whether it was worked on, and not somebody else's.
+    `tend` and `command` say when the owner has something for TEND and COMMAND to do; None: nothing in
+    sight."""
+
+    worked: bool = True
+    tend: datetime | None = None
+    command: datetime | None = None
+
+
+Perform = Callable[[WorkItem], Awaitable[WorkResult]]
 
 
 class WorkerStatus(Struct, frozen=True):

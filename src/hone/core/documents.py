@@ -35,6 +35,10 @@ TEMPLATES = DocumentKind("templates", "templates")
 EXPERIMENTS = DocumentKind("experiments", "experiments")
 GATE = DocumentKind("gate", "gate")
 SPILL = DocumentKind("spill", "spill")
+QUEUED = DocumentKind("queued", "queued")
+"""Commands that wait for a worker, and what they are about."""
+PAUSES = DocumentKind("pauses", fixed=("curator-paused",), lock="permissions.lock")
+"""What the owner paused on all machines."""
 RULES = DocumentKind(
     "rules",
     machine=True,
@@ -47,7 +51,7 @@ RULES = DocumentKind(
 """What the owner allows and trusts on one machine: a path means another folder on the next one."""
 CONSENT = DocumentKind("consent", fixed=("permissions-everywhere.json",), lock="permissions.lock")
 """What the owner allows and denies on every machine. A home that shares nothing has it among its rules."""
-KINDS = (CONSENT, EXPERIMENTS, GATE, RULES, SPILL, TEMPLATES)
+KINDS = (CONSENT, EXPERIMENTS, GATE, PAUSES, QUEUED, RULES, SPILL, TEMPLATES)
 
 
 class Documents(Protocol):

@@ -1,6 +1,7 @@
 """The base class of what a feature or a plugin adds to Hone, and the places it connects to."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -22,6 +23,7 @@ from hone.core.work import Work, WorkObserver
 if TYPE_CHECKING:
     from hone.core.embedding import Meanings
     from hone.core.measured import Attribution, StudyResult
+    from hone.core.queued import CommandStep, QueuedCommand
     from hone.core.recall import Recall
 
 Connect = Callable[[str], Connection]
@@ -163,8 +165,21 @@ class Part:
     async def work(self) -> None:
         """Do what is left, for as long as it takes. Called by a process that stays behind."""
 
+    async def send(self) -> None:
+        """Send copies of what is known to where they are kept, for as long as it takes."""
+
     async def tend(self, emit: Emit) -> None:
         """Do other work if some is due. Called from time to time while the user is idle."""
+
+    async def next_tend(self) -> datetime | None:
+        """Return when `tend` will have something to do if nothing happens until then; None if nothing is in
+        sight. A worker comes back at that time."""
+        return None
+
+    async def perform(self, command: "QueuedCommand") -> "CommandStep | None":
+        """Do a step of a command that the owner queued, and say how far it is; None if it is none of this
+        part's. A step that was begun and broken off comes again. Raises HoneError; then it is tried again."""
+        return None
 
     async def findings(self, kind: str, name: str, digest: str) -> Sequence[str]:
         """Return what was measured about a skill, a journal entry or a template, one line each."""

@@ -54,6 +54,11 @@ async def spent(sessions: Sessions, bounds: Bounds, now: datetime) -> str:
     return ""
 
 
+def tomorrow(now: datetime) -> datetime:
+    """Return when the budget of the next day begins."""
+    return datetime.combine(now.astimezone().date() + timedelta(days=1), time()).astimezone()
+
+
 class Reading(Struct, frozen=True):
     """`age`: seconds since the conversation's last request. `lasts`: how long the provider keeps what it
     read. `share`: what reading from the cache costs, as a share of fresh input; None if nobody knows."""

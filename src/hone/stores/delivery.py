@@ -28,6 +28,7 @@ class EmbeddedDelivery:
         while True:
             await perform(WorkItem(TicketKind.WAKE))
             await self._work_off(perform, asyncio.Semaphore(concurrency))
+            await self._do_commands(perform)
             if self._clock.monotonic() - tended >= REST:
                 await perform(WorkItem(TicketKind.TEND))
                 tended = self._clock.monotonic()
@@ -43,9 +44,17 @@ class EmbeddedDelivery:
                     task = group.create_task(self._try(job, perform))
                     task.add_done_callback(lambda _: free.release())
 
+    async def _do_commands(self, perform: Perform) -> None:
+        """One step of what the owner queued; all that can be done now if this is to end."""
+        while True:
+            left = await perform(WorkItem(TicketKind.COMMAND))
+            is_due = left.command is not None and left.command <= self._clock.now()
+            if not (self._once and left.worked and is_due):
+                return
+
     async def _try(self, job: Job, perform: Perform) -> None:
-        is_done = await perform(WorkItem(TicketKind.REVIEW, job=job.id))
-        self._resting[job.id] = self._clock.monotonic() + (REST if is_done else 0.0)
+        result = await perform(WorkItem(TicketKind.REVIEW, job=job.id))
+        self._resting[job.id] = self._clock.monotonic() + (REST if result.worked else 0.0)
 
     async def status(self) -> DeliveryStatus:
         """Who works in a home stands in a file of it."""

@@ -109,6 +109,9 @@ class MemoryPart(Part):
     async def finish(self) -> None:
         await self.worker.finish()
 
+    async def send(self) -> None:
+        await self.worker.drain()
+
     def holdings(self) -> Sequence[Holding]:
         return (
             Holding(

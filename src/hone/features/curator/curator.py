@@ -7,7 +7,7 @@ is due again.
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from msgspec import Struct
@@ -16,6 +16,7 @@ from hone.core.agent import Agent, Limits
 from hone.core.claims import Claims
 from hone.core.clock import Clock
 from hone.core.curation import UNNUMBERED, CuratorRun, CuratorRunId, CuratorRuns
+from hone.core.documents import Documents
 from hone.core.errors import HoneError, Refused
 from hone.core.events import Curated, Emit
 from hone.core.ids import SessionId
@@ -25,6 +26,7 @@ from hone.core.ledger import (
     Actor,
     Author,
     Change,
+    ChangeQuery,
     ChangeState,
     Entry,
     Evidence,
@@ -39,7 +41,7 @@ from hone.core.turn import Origin, Stop
 from hone.core.value import replace
 from hone.features.curator import consolidation
 from hone.features.curator.curated_skills import CuratedSkills, is_own, load_skills, question
-from hone.features.curator.reports import FOLDER, PAUSED, Reports
+from hone.features.curator.reports import FOLDER, Reports
 from hone.features.curator.retention import TERMS, Aged, Grade, Terms, plan
 from hone.knowledge.admission import LearningMode, stricter
 from hone.knowledge.folding import Batch, Move
@@ -71,6 +73,7 @@ class CuratorDeps(Struct, frozen=True):
     clock: Clock
     agent: Callable[[], Awaitable[Agent]]
     session_deps: SessionDeps
+    documents: Documents
     bounds: Bounds = USUAL
     terms: Terms = TERMS
 
@@ -106,11 +109,11 @@ class Preview(Struct, frozen=True):
 class Curator:
     def __init__(self, deps: CuratorDeps) -> None:
         self._deps = deps
-        self.reports = Reports(deps.home / FOLDER)
+        self.reports = Reports(deps.home / FOLDER, deps.documents)
 
     @property
     def is_paused(self) -> bool:
-        return (self._deps.home / FOLDER / PAUSED).exists()
+        return self.reports.is_paused
 
     async def due(self) -> str:
         """Why a run is due now; empty if none is."""
@@ -123,10 +126,35 @@ class Curator:
             return "it is the first one"
         return "the last one failed" if known[0].error else "a week has passed"
 
+    async def next(self) -> datetime | None:
+        """Return when a run is due if nothing happens until then; None as long as there is no reason for
+        one."""
+        deps = self._deps
+        known = await deps.runs.runs(1)
+        if self.is_paused or deps.library.keeper.rules.closed or not await self._has_reason(known):
+            return None
+        latest = await deps.sessions.list(limit=1)
+        quiet = latest[0].updated + QUIET if latest else deps.clock.now()
+        return max(quiet, known[0].at + self._pause(known)) if known else quiet
+
+    async def _has_reason(self, known: Sequence[CuratorRun]) -> bool:
+        """Tell whether there is a skill that it may change, and something has happened since the last run."""
+        deps = self._deps
+        if not any(map(is_own, await deps.library.listed())):
+            return False
+        if not known or known[0].error:
+            return True
+        times = [each.updated for each in await deps.sessions.list(limit=1)]
+        times += [each.at for each in await deps.library.keeper.ledger.entries(ChangeQuery(limit=1))]
+        return any(at > known[0].at for at in times)
+
+    def _pause(self, known: Sequence[CuratorRun]) -> timedelta:
+        return DAY if known and known[0].error else WEEK
+
     def _is_over(self, known: Sequence[CuratorRun]) -> bool:
         """Whether the time since the last run is; a clock that was put back ends it, too."""
         since = self._deps.clock.now() - known[0].at if known else WEEK
-        return not timedelta() <= since < (DAY if known and known[0].error else WEEK)
+        return not timedelta() <= since < self._pause(known)
 
     async def is_idle(self) -> bool:
         """Whether nobody has had a turn in this home for a while, in whatever process."""

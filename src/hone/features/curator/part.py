@@ -1,9 +1,11 @@
 """The part that adds the curator to a Hone."""
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from hone.app import Hone
 from hone.core.agent import Agent
+from hone.core.documents import PAUSES
 from hone.core.events import Emit
 from hone.core.holding import Holding
 from hone.core.part import Part
@@ -33,12 +35,16 @@ class CuratorPart(Part):
                 hone.clock,
                 self._agent,
                 hone.quiet_deps(),
+                hone.documents,
                 hone.bounds,
             )
         )
 
     async def tend(self, emit: Emit) -> None:
         await self.curator.tend(emit)
+
+    async def next_tend(self) -> datetime | None:
+        return await self.curator.next()
 
     async def ages(self) -> Sequence[Aged]:
         """Return how old each skill is that can age, without reading what it says."""
@@ -51,7 +57,10 @@ class CuratorPart(Part):
 
     def holdings(self) -> Sequence[Holding]:
         stays = "the database has what they say"
-        return (Holding("curator", "reports of its runs", places=("curator/",), eraser=ERASER, stays=stays),)
+        return (
+            Holding("curator", "reports of its runs", places=("curator/",), eraser=ERASER, stays=stays),
+            Holding("pauses", "that the curator is paused", "until you resume it", places=PAUSES.fixed),
+        )
 
     async def _agent(self) -> Agent:
         return await self._hone.agent(self._hone.settings.learning.model)

@@ -7,12 +7,16 @@ from msgspec import Struct
 
 from hone.app import Hone
 from hone.core.curation import CuratorRun
+from hone.core.documents import PAUSES, Documents
 from hone.core.errors import StoreError
 from hone.core.visible import visible
 from hone.files.atomic import write
 from hone.files.erasing import FileEraser
 
 FOLDER, PAUSED = "curator", "paused"
+[EVERYWHERE] = PAUSES.fixed
+"""The document that says the same to all machines that share a database."""
+NOTE = b"The curator begins no round by itself while this file is here.\n"
 
 
 def markdown(run: CuratorRun) -> str:
@@ -36,6 +40,7 @@ class Reports(Struct, frozen=True):
     """What cannot be printed is printed the next time somebody looks; the record is in the database."""
 
     folder: Path
+    documents: Documents
 
     def print(self, *runs: CuratorRun) -> None:
         for run in runs:
@@ -48,13 +53,21 @@ class Reports(Struct, frozen=True):
         """Prints what a killed process did not."""
         self.print(*(each for each in runs if not (self.folder / f"round-{each.id:04}.md").exists()))
 
+    @property
+    def is_paused(self) -> bool:
+        return (self.folder / PAUSED).exists() or self.documents.read(PAUSES, EVERYWHERE) is not None
+
     def pause(self) -> None:
+        if self.documents.shared:  # a worker on any machine may begin a round
+            self.documents.write(PAUSES, EVERYWHERE, NOTE)
+            return
         try:
-            write(self.folder / PAUSED, b"The curator begins no round by itself while this file is here.\n")
+            write(self.folder / PAUSED, NOTE)
         except OSError as error:
             raise StoreError(f"{self.folder / PAUSED} cannot be written: {error.strerror}.") from error
 
     def resume(self) -> None:
+        self.documents.delete(PAUSES, EVERYWHERE)
         try:
             (self.folder / PAUSED).unlink(missing_ok=True)
         except OSError as error:

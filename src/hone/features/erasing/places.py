@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import apsw
 
 from hone.app import Hone
-from hone.core.documents import KINDS, SPILL
+from hone.core.documents import KINDS, QUEUED, SPILL
 from hone.core.erasure import Erasure, Scrubber
 from hone.core.errors import StoreError
 from hone.core.fingerprints import fingerprint, runs
@@ -30,6 +30,15 @@ LEFT = (f"{FILE}*", *(place for kind in KINDS for place in kind.fixed or (f"{kin
 def spill(hone: Hone) -> DocumentEraser:
     """Take words out of results that were too long for a conversation."""
     return DocumentEraser(hone.home, hone.documents, SPILL)
+
+
+def queued(hone: Hone) -> DocumentEraser:
+    """Remove queued commands, and conversations of queued imports, that hold the words."""
+    return DocumentEraser(hone.home, hone.documents, QUEUED, _without_lines)
+
+
+def _without_lines(data: bytes, scrub: Scrubber) -> bytes | None:
+    return b"".join(line for line in data.splitlines(keepends=True) if not scrub.tally(line)) or None
 
 
 def quarantine(hone: Hone) -> FileEraser:

@@ -14,6 +14,7 @@ from hone.cli.context import with_home
 from hone.cli.help_formatter import CommandGroup
 from hone.cli.options import Options, at_terminal
 from hone.cli.output import echo, echo_json
+from hone.cli.queued import QUEUED
 from hone.core.clock import SystemClock
 from hone.core.errors import HoneError, Missing, Refused
 from hone.core.visible import one_line, visible
@@ -22,6 +23,7 @@ from hone.features.experiments.findings import Finding, conclude, forget, found
 from hone.features.experiments.gate_commands import gate
 from hone.features.experiments.held_out import is_held_out
 from hone.features.experiments.part import ExperimentsPart
+from hone.features.experiments.queued import QueuedExperiment, queue
 from hone.features.experiments.recording import Recorded, RecordingOptions, record
 from hone.features.experiments.report import data, picture, table
 from hone.features.experiments.runner import ExperimentRunner, Tell
@@ -183,8 +185,8 @@ def lesson(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def _named(skill: str, entry: str, template: str) -> tuple[LessonKind, str] | None:
-    given = zip(LessonKind, (skill, entry, template), strict=True)
+def _named(skills: str, entries: str, templates: str) -> tuple[LessonKind, str] | None:
+    given = zip(LessonKind, (skills, entries, templates), strict=True)
     named = [(kind, name) for kind, name in given if name]
     if len(named) > 1:
         raise click.UsageError("One lesson at a time: --skill, --entry or --template.")
@@ -199,26 +201,43 @@ def _named(skill: str, entry: str, template: str) -> tuple[LessonKind, str] | No
 )
 @click.option("--all-pairs", is_flag=True, help="Do all pairs, even if fewer decide.")
 @click.option("--model", default="", metavar="PROVIDER/NAME", help="Use this model instead of yours.")
+@click.option("--queue", "queued", is_flag=True, help="Leave it to hone worker, within learning.daily.")
 @click.pass_obj
 def run(
     options: Options,
+    /,
     name: str,
-    skills: str,
-    entries: str,
-    templates: str,
     pairs: int,
     all_pairs: bool,
     model: str,
+    queued: bool,
+    **lessons: str,
 ) -> None:
     """Do the task NAME in pairs of runs: with a lesson and without it.
 
     Each run has its own folder and home, with everything that Hone knows except the lesson. Finished runs are
     kept: after Ctrl-C, a crash or a provider's fault, the same command continues. Hone stops as soon as the
     pairs decide, after 6 at the earliest. If the lesson does nothing, at most 1 study in 20 says otherwise.
+
+    With --queue a worker runs it, a pair at a time, and the runs count toward learning.daily.
     """
-    wanted = _named(skills, entries, templates)
+    wanted = _named(**lessons)
     if wanted is None:
         raise click.UsageError("Name the lesson: --skill, --entry or --template.")
+
+    async def leave(hone: Hone) -> int:
+        task = hone.part(ExperimentsPart).studies.task(name)
+        subject = await find(hone, Path(task.folder), *wanted)
+        found = (await hone.models.find(model or options.model)).name
+        named = subject.entry or wanted[1]
+        asked = QueuedExperiment(
+            name, wanted[0], named, subject.lesson.digest, found, pairs, early=not all_pairs
+        )
+        return (await queue(hone, task, subject, asked)).number
+
+    if queued:
+        click.echo(QUEUED.format(number=with_home(options, leave)))
+        return
 
     async def act(hone: Hone) -> tuple[Finding, list[str]]:
         runner = ExperimentRunner(hone)

@@ -6,6 +6,7 @@ that changes no outcome in the first pairs is left alone: to stop without a verd
 """
 
 from collections.abc import Sequence
+from datetime import datetime
 from itertools import count
 
 from msgspec import Struct
@@ -14,13 +15,7 @@ from hone.app import Hone
 from hone.core.documents import GATE
 from hone.core.errors import HoneError
 from hone.core.events import Emit, Notice
-from hone.core.messages import assistant, user
 from hone.core.model import Usage, total
-from hone.core.ports import Header, Spending
-from hone.core.prefix import Prefix
-from hone.core.transcript import Transcript
-from hone.core.trust import Trust
-from hone.core.turn import Origin
 from hone.core.value import replace
 from hone.core.visible import one_line
 from hone.features.experiments.findings import Finding, conclude, find_declined, find_proposal, found
@@ -32,7 +27,7 @@ from hone.features.experiments.held_out import (
     folder_of,
     name_task,
 )
-from hone.features.experiments.runner import measured
+from hone.features.experiments.runner import charge, measured
 from hone.features.experiments.scratch_home import alter, gather
 from hone.features.experiments.trial import TrialRoom
 from hone.features.experiments.values import (
@@ -47,8 +42,7 @@ from hone.features.experiments.values import (
     order,
 )
 from hone.features.experiments.working import trials_of, working
-from hone.learning.budget import spent
-from hone.runtime.session import new_id
+from hone.learning.budget import spent, tomorrow
 
 FEWEST = 3
 """Held-out tasks without which nothing is tried: an effect on one task is an effect on that task."""
@@ -147,6 +141,17 @@ class Gate:
         is_decided = finding.verdict is not EffectVerdict.UNDECIDED
         return await self._conclude(ready[0], finding) if is_decided else []
 
+    async def next(self) -> datetime | None:
+        """Return when a step can be made; None if nothing is in sight."""
+        if len(TaskPool(self._hone).held_out) < FEWEST:
+            return None
+        now, items = self._clock.now(), await self.survey()
+        if any(item.due for item in items):
+            return now
+        if not any(item.ready for item in items):
+            return None
+        return tomorrow(now) if await self.over_budget() else now
+
     async def over_budget(self) -> str:
         """Say why nothing more may be spent today; empty if it may."""
         return await spent(self._hone.sessions, self._hone.bounds, self._clock.now())
@@ -171,27 +176,13 @@ class Gate:
                     break
                 await room.prepare(arm, alter(known, lesson, arm, item.candidate.subject.entry))
                 run, usage = await self._try(room, pair, arm, task)
-                await self._charge(study, run, usage)
+                await charge(self._hone, study, run, usage)
                 study = self.trials.append(study, run)
         return study
 
     async def _try(self, room: TrialRoom, pair: int, arm: Arm, task: Task) -> tuple[Run, Usage]:
         trial = await room.run(arm)
         return replace(measured(pair, arm, trial), task=name_task(task)), total(trial.turn.usage)
-
-    async def _charge(self, study: Study, run: Run, usage: Usage) -> None:
-        """Note what a run cost where reviews and the curator note it: one budget holds for all."""
-        now = self._clock.now()
-        prefix = Prefix(study.model, "")
-        header = Header(new_id(), now, f"trial of {study.lesson}", Origin.CURATOR)
-        ended = "succeeded" if run.success else "failed"
-        said = Transcript(prefix.digest).then(
-            user(f"A held-out task, {run.arm} {study.lesson}: pair {run.pair}."), Trust.AGENT, now
-        )
-        whole = said.then(assistant(f"The run {ended}."), Trust.AGENT, now)
-        await self._hone.sessions.start(header, prefix, said.nodes)
-        spending = Spending(now, study.model, Origin.CURATOR, usage)
-        await self._hone.sessions.append(header.id, whole.nodes[1:], spending)
 
 
 def _choose_task(tasks: Sequence[Task], study: Study) -> tuple[int, Task]:

@@ -2,15 +2,18 @@
 
 import asyncio
 from collections.abc import Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from hone.app import Hone
+from hone.core.errors import HoneError
 from hone.core.events import Emit
 from hone.core.holding import Holding
 from hone.core.ids import SessionId
 from hone.core.loading import import_object
 from hone.core.measured import StudyResult
 from hone.core.part import Part
+from hone.core.queued import CommandStep, QueuedCommand
 from hone.features.experiments.findings import beside, measure
 from hone.features.experiments.store import Studies
 from hone.features.experiments.values import LessonKind
@@ -19,6 +22,9 @@ from hone.features.experiments.working import trials_of
 if TYPE_CHECKING:
     from hone.features.experiments.gate import Gate
 
+KIND = "experiment"
+STEP = "hone.features.experiments.queued:do_step"
+"""Loaded by a worker that finds a queued experiment."""
 GATE_KEEPER = "hone.features.experiments.gate:Gate"
 """Loaded if the gate is on."""
 ERASER = "hone.features.experiments.erasing:ExperimentEraser"
@@ -48,6 +54,21 @@ class ExperimentsPart(Part):
         if self._hone.settings.learning.gate != "off" and not self._hone.keeper.rules.closed:
             gate: Gate = import_object(GATE_KEEPER)(self._hone)
             await gate.tend(emit)
+
+    async def next_tend(self) -> datetime | None:
+        if self._hone.settings.learning.gate == "off" or self._hone.keeper.rules.closed:
+            return None
+        gate: Gate = import_object(GATE_KEEPER)(self._hone)
+        try:
+            return await gate.next()
+        except HoneError:
+            return None
+
+    async def perform(self, command: QueuedCommand) -> CommandStep | None:
+        if command.kind != KIND:
+            return None
+        step: CommandStep = await import_object(STEP)(self._hone, command)
+        return step
 
     async def leftovers(self, sessions: Sequence[SessionId]) -> Sequence[str]:
         studies = self.studies

@@ -5,8 +5,13 @@ from pathlib import Path
 
 from hone.app import Hone
 from hone.core.errors import ModelError, Refused
-from hone.core.messages import Role
-from hone.core.model import Usage
+from hone.core.messages import Role, assistant, user
+from hone.core.model import Usage, total
+from hone.core.ports import Header, Spending
+from hone.core.prefix import Prefix
+from hone.core.transcript import Transcript
+from hone.core.trust import Trust
+from hone.core.turn import Origin
 from hone.core.value import replace
 from hone.features.experiments.scratch_home import alter, gather
 from hone.features.experiments.sequential import judge
@@ -26,6 +31,8 @@ from hone.features.experiments.values import (
 )
 from hone.features.experiments.working import working
 from hone.features.templates.classes import succeeded
+from hone.learning.budget import spent
+from hone.runtime.session import new_id
 
 Tell = Callable[[int], None]
 """Is told how many runs are done."""
@@ -36,12 +43,15 @@ def quiet(_: int) -> None:
 
 
 class ExperimentRunner:
-    """Runs experiments on what the owner's Hone knows."""
+    """Runs experiments on what the owner's Hone knows. `most`: how many runs at a time; 0: all. `charged`:
+    they count toward the budget of the day, and stop when it is spent."""
 
-    def __init__(self, owner: Hone) -> None:
+    def __init__(self, owner: Hone, most: int = 0, *, charged: bool = False) -> None:
         self.studies = Studies(owner.documents, owner.home)
         self._owner = owner
         self._clock = owner.clock
+        self._most = most
+        self._charged = charged
 
     async def run(
         self,
@@ -65,13 +75,15 @@ class ExperimentRunner:
             done = {run.place for run in study.runs if run.pair <= pairs}
             tell(len(done))
             left = [(pair, arm) for pair in range(1, pairs + 1) for arm in order(pair)]
-            left = [each for each in left if each not in done]
+            left = [each for each in left if each not in done][: self._most or None]
             room = TrialRoom(self._owner, task, root, model)
             for at in left:
                 if early and judge(study).verdict is not EffectVerdict.UNDECIDED:
                     break
+                if self._charged and await spent(self._owner.sessions, self._owner.bounds, self._clock.now()):
+                    break
                 await self._prepare(room, task, subject, at[1])
-                run = await self._try(room, subject.lesson, at)
+                run = await self._try(room, study, at)
                 study = self.studies.append(study, run)
                 done.add(run.place)
                 tell(len(done))
@@ -84,12 +96,31 @@ class ExperimentRunner:
             contents = replace(contents, template=subject.template)
             await room.prepare(arm, alter(contents, subject.lesson, arm, subject.entry))
 
-    async def _try(self, room: TrialRoom, lesson: Lesson, at: tuple[int, Arm]) -> Run:
+    async def _try(self, room: TrialRoom, study: Study, at: tuple[int, Arm]) -> Run:
         try:
-            trial = await room.run(at[1], _template(lesson, at[1]))
+            trial = await room.run(at[1], _template(study.lesson, at[1]))
         except ModelError as error:
             raise ModelError(f"{error} Every run so far is kept; the same command continues.") from error
-        return measured(*at, trial)
+        run = measured(*at, trial)
+        if self._charged:
+            await charge(self._owner, study, run, total(trial.turn.usage))
+        return run
+
+
+async def charge(hone: Hone, study: Study, run: Run, usage: Usage) -> None:
+    """Note what a run cost where reviews and the curator note it: one budget holds for all."""
+    now = hone.clock.now()
+    prefix = Prefix(study.model, "")
+    header = Header(new_id(), now, f"trial of {study.lesson}", Origin.CURATOR)
+    ended = "succeeded" if run.success else "failed"
+    of = "A held-out task" if run.task else f"The task {study.task}"
+    said = Transcript(prefix.digest).then(
+        user(f"{of}, {run.arm} {study.lesson}: pair {run.pair}."), Trust.AGENT, now
+    )
+    whole = said.then(assistant(f"The run {ended}."), Trust.AGENT, now)
+    await hone.sessions.start(header, prefix, said.nodes)
+    spending = Spending(now, study.model, Origin.CURATOR, usage)
+    await hone.sessions.append(header.id, whole.nodes[1:], spending)
 
 
 def _template(lesson: Lesson, arm: Arm) -> str:

@@ -1,7 +1,8 @@
 """`hone import`: import conversations of other agents, after a preview."""
 
+import asyncio
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -11,15 +12,18 @@ from hone.app import Hone
 from hone.cli.context import with_home, writable_keeper
 from hone.cli.options import FAILED, Options, confirm
 from hone.cli.output import number_of
+from hone.cli.queued import QUEUED
 from hone.core.loading import import_object
 from hone.core.visible import one_line, visible
 from hone.features.imports.plan import ImportPlan, ImportState, bring, survey
 from hone.features.imports.proposals import Gathered, ImportProposal, fresh, gather, propose
+from hone.features.imports.queued import queue
 from hone.features.imports.sources import source_files
 
 NAMES = ("claude-code", "openai", "codex", "hermes", "opencode")
 MOVE = "hone.features.imports.knowledge_commands:move_in"
 """Loaded for what another agent was taught."""
+Store = Callable[[Hone, str, ImportPlan, bool], Awaitable[bool]]
 REASONS = 10
 """How many of a kind are told."""
 
@@ -32,18 +36,19 @@ REASONS = 10
 )
 @click.option("--approve", default="", metavar="all|1,3-5", help="With --knowledge: approve these at once.")
 @click.option("--foreign", is_flag=True, help="They are not yours: everything in them counts as foreign.")
+@click.option("--queue", "queued", is_flag=True, help="Read here, and leave the storing to hone worker.")
 @click.option("--dry-run", is_flag=True, help="Show what there is, and store nothing.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @click.pass_obj
 def import_(
     options: Options,
+    /,
     source: str,
     path: Path | None,
     knowledge: bool,
     approve: str,
     foreign: bool,
-    dry_run: bool,
-    yes: bool,
+    **flags: bool,
 ) -> int:
     """Import your conversations with another agent from PATH, a file or a folder such as ~/.claude.
 
@@ -54,21 +59,30 @@ def import_(
 
     With --knowledge, memories, instructions, skills, MCP servers and permission rules of claude-code, codex
     or hermes come over as proposals, on one screen. None of them counts before you approve it.
+
+    With --queue the conversations are read here and wait for a worker to store them, on any machine that
+    shares the database.
     """
+    queued = flags.pop("queued")
     if knowledge:
         if foreign:
             raise click.UsageError("--foreign goes with conversations. What was taught waits for you anyway.")
+        if queued:
+            raise click.UsageError("--queue goes with conversations.")
         move: Callable[..., int] = import_object(MOVE)
-        return move(options, source, path, approve, dry_run=dry_run, yes=yes)
+        return move(options, source, path, approve, **flags)
     if path is None:
         raise click.UsageError("Missing argument 'PATH'.")
     if approve:
         raise click.UsageError("--approve goes with --knowledge.")
     path = path.expanduser()
-    return with_home(options, lambda hone: _import(hone, source, path, foreign, dry_run=dry_run, yes=yes))
+    store = _queue if queued else _stored
+    return with_home(options, lambda hone: _import(hone, source, path, foreign, store, **flags))
 
 
-async def _import(hone: Hone, source: str, path: Path, foreign: bool, *, dry_run: bool, yes: bool) -> int:
+async def _import(
+    hone: Hone, source: str, path: Path, foreign: bool, store: Store, *, dry_run: bool, yes: bool
+) -> int:
     keeper = writable_keeper(hone)
     there = source_files(source, path)
     with progress("Reading", sum(source_file.size for source_file in there)) as told:
@@ -87,7 +101,7 @@ async def _import(hone: Hone, source: str, path: Path, foreign: bool, *, dry_run
     if not _agreed(found.due, len(news), yes=yes):
         click.echo("Nothing was imported.")
         return FAILED
-    stored = await _stored(hone, source, found, foreign=foreign)
+    stored = await store(hone, source, found, foreign)
     proposed = await _proposed(hone, news)
     return 0 if stored and proposed and not failed else FAILED
 
@@ -155,7 +169,14 @@ def _agreed(talks: int, news: int, *, yes: bool) -> bool:
     return confirm(f"Import {what}?", alone, yes=yes)
 
 
-async def _stored(hone: Hone, source: str, found: ImportPlan, *, foreign: bool) -> bool:
+async def _queue(hone: Hone, source: str, found: ImportPlan, foreign: bool) -> bool:
+    if found.due:
+        command = await asyncio.to_thread(queue, hone, source, found, foreign=foreign)
+        click.echo(QUEUED.format(number=command.number))
+    return True
+
+
+async def _stored(hone: Hone, source: str, found: ImportPlan, foreign: bool) -> bool:
     if not found.due:
         return True
     with progress("Storing", sum(found.wanted.values())) as told:

@@ -302,12 +302,22 @@ async def bring(
         (met if state is ImportState.OTHER else stored).add(each.header.id)
         told(found.wanted[each.header.id, each.transcript.head])
 
-    due = chain(found.kept, _again(source, found, foreign=foreign))
+    due = find_due(source, found, foreign=foreign)
     while batch := list(islice(due, TOGETHER)):
         ended = await asyncio.gather(*(store_one(each) for each in batch), return_exceptions=True)
         if failed := next((each for each in ended if isinstance(each, BaseException)), None):
             raise _explain(failed, len(stored))
     return len(stored), sorted(met)
+
+
+def find_due(source: str, found: ImportPlan, *, foreign: bool) -> Iterator[StoredSession]:
+    """Yield what the survey found to be stored. What was not kept is read again."""
+    return chain(found.kept, _again(source, found, foreign=foreign))
+
+
+async def carry_over(store: Sessions, each: StoredSession) -> ImportState:
+    """Store what a conversation adds to what is here by now."""
+    return await _carried(store, each, None, new=False)
 
 
 def _explain(error: BaseException, stored: int) -> BaseException:

@@ -1,8 +1,9 @@
 """Deliver work through procrastinate, an engine for jobs on PostgreSQL, to workers on any machine.
 
 The engine's jobs are tickets: "this owner has work of this kind". They are put by triggers in the transaction
-that makes the work (migration 0012). What is to be done is looked up in Hone's own rows when a ticket comes,
-and a claim of the conversation's tree decides who does it. So a ticket that comes twice does nothing.
+that makes the work (migration 0012, addition commands). What is to be done is looked up in Hone's own rows
+when a ticket comes, and a claim of the conversation's tree decides who does it. So a ticket that comes twice
+does nothing.
 """
 
 import asyncio
@@ -22,7 +23,7 @@ from procrastinate.worker import Worker
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg_pool import PoolTimeout
 
-from hone.core.delivery import DeliveryStatus, Perform, TicketKind, WorkerStatus, WorkItem
+from hone.core.delivery import DeliveryStatus, Perform, TicketKind, WorkerStatus, WorkItem, WorkResult
 from hone.core.errors import StoreError
 from hone.core.jobs import BY_HAND, JobId, find_next
 from hone.stores.postgres import looks
@@ -44,6 +45,10 @@ HELD_REST = 3_000_000
 """Microseconds after which a conversation that somebody else reviews is looked at again."""
 LATER = 60_000_000
 """The same for a memory backend that did not answer."""
+LOOK_REST = timedelta(seconds=30)
+"""The same for a look that is due and that nobody could promote."""
+TEND_REST = timedelta(minutes=1)
+"""The same for what can be tended at once, and was not done a moment ago."""
 TRIED = 64
 """Reviews that are looked at to find one that nobody is at work on."""
 NAMESPACE = 1752067685
@@ -217,13 +222,17 @@ class TicketWork:
         if kind is TicketKind.REVIEW:
             await self._review()
             return
-        is_left = await self._perform(WorkItem(kind, self._owner))
-        if kind is TicketKind.WAKE:
-            await self._database.write(_rearm, alone=True)
-            if is_left:
-                await self._ask(TicketKind.TEND)
-        elif kind is TicketKind.DELIVER and await self._database.read(lambda rows: rows.value(UNDELIVERED)):
-            await self._ask(kind, LATER)
+        result = await self._perform(WorkItem(kind, self._owner))
+        if kind is TicketKind.DELIVER:
+            if await self._database.read(lambda rows: rows.value(UNDELIVERED)):
+                await self._ask(kind, LATER)
+            return
+        now = datetime.now(UTC)
+        if kind is not TicketKind.TEND and result.tend is not None and result.tend <= now:
+            await self._ask(TicketKind.TEND)
+        if result.command is not None and result.command <= now:
+            await self._ask(TicketKind.COMMAND, 0 if result.worked else HELD_REST)
+        await self._database.write(lambda rows: _rearm(rows, result), alone=True)
 
     async def _review(self) -> None:
         """Do one review that nobody is at work on, and let the next ticket come at the end of the line."""
@@ -231,7 +240,7 @@ class TicketWork:
         if len(free) > 1:
             await self._ask(TicketKind.REVIEW)  # another slot may begin meanwhile
         for id in free:
-            if await self._perform(WorkItem(TicketKind.REVIEW, self._owner, id)):
+            if (await self._perform(WorkItem(TicketKind.REVIEW, self._owner, id))).worked:
                 break
         else:
             if free or is_held:
@@ -264,13 +273,14 @@ class TicketWork:
         await self._database.write(lambda rows: rows.execute(ASK, kind=kind.value, later=later))
 
 
-def _rearm(rows: Rows) -> None:
+def _rearm(rows: Rows, result: WorkResult) -> None:
     """Set the alarm for what comes next. No other writer of this owner is at work."""
     now = datetime.now(UTC)
-    due = find_next(looks.select(rows), now, first=not rows.value(ANY))
-    # One that is due was left to others, or cannot be promoted here.
-    after = None if due is None else stamp(max(due, now + timedelta(seconds=POLL * 30 if due <= now else 0)))
-    rows.execute(REARM, next=after)
+    look = find_next(looks.select(rows), now, first=not rows.value(ANY))
+    # What is due has its ticket by now, was left to others, or cannot be done here.
+    rests = ((look, LOOK_REST), (result.tend, TEND_REST), (result.command, TEND_REST))
+    times = [due if due > now else now + rest for due, rest in rests if due is not None]
+    rows.execute(REARM, next=stamp(min(times)) if times else None)
 
 
 async def _commit_at_once(connection: "psycopg.AsyncConnection[Any]") -> None:
