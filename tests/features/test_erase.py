@@ -424,7 +424,7 @@ def test_every_column_with_text_is_searched_or_holds_a_name() -> None:
 def test_every_holding_that_words_get_into_has_an_eraser(tmp_path: Path) -> None:
     named = {each.name for each in all_holdings(Hone(home=tmp_path).parts("holdings")) if not each.eraser}
     known = {"settings", "rules", "keys", "locks and caches", "models", "erasures", "learned sources"}
-    known |= {"mcp sign-ins", "pauses"}
+    known |= {"mcp sign-ins", "pauses", "users"}
     assert named == known
 
 
