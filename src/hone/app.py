@@ -200,7 +200,9 @@ class Hone(TaskRunner):
         stores, rules, served = self.stores, self._rules(), "hone.knowledge.served:ServedKnowledge"
         away = self.settings.database
         disk = import_object(served)(stores.ledger, self.home) if away else FileTree(self.home)
-        return Keeper(stores.ledger, disk, self.clock, self.say, rules, self.meanings, stores.sessions)
+        shared = self._parts.shared_entries if away else None
+        needed = (stores.ledger, disk, self.clock, self.say, rules, self.meanings, stores.sessions)
+        return Keeper(*needed, shared)
 
     @cached_property
     def library(self) -> Library:

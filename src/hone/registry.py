@@ -393,6 +393,28 @@ FEATURES = (
         hooks=("checks", "holdings"),
     ),
     Feature(
+        "team",
+        "pending",
+        {
+            "team": (
+                "hone.features.team.commands:team",
+                "Share what you know with your team, after a second person approves.",
+            )
+        },
+        operations="hone.features.team.operations",
+        part="hone.features.team.part:TeamPart",
+        hooks=("ready", "sections", "news", "shared_entries", "wrap", "holdings"),
+        setting="database",
+        below={
+            "memory": {
+                "promote": (
+                    "hone.features.team.promoting:promote",
+                    "Make a project's entry yours in every folder.",
+                )
+            }
+        },
+    ),
+    Feature(
         "local_models",
         "trust",
         {

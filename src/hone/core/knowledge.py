@@ -18,6 +18,33 @@ class Snapshot(Struct, frozen=True):
     upto: ChangeId = START
 
 
+class SharedLesson(Struct, frozen=True):
+    """An entry that the team shares. `change` is the approval that made it take effect."""
+
+    text: str
+    sharer: str
+    approver: str
+    change: ChangeId
+
+
+class SharedSkill(Struct, frozen=True):
+    """A skill that the team shares, as above."""
+
+    name: str
+    description: str
+    sharer: str
+    approver: str
+    change: ChangeId
+
+
+class SharedKnowledge(Struct, frozen=True):
+    """What the team shares, up to a change of its ledger."""
+
+    entries: tuple[SharedLesson, ...] = ()
+    skills: tuple[SharedSkill, ...] = ()
+    upto: ChangeId = START
+
+
 class News(Struct, frozen=True):
     """The difference to an earlier moment. `added` and `removed` are (memory | user | project, entry);
     `skills` are new or have changed, `gone` are no longer there."""

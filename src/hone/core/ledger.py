@@ -69,6 +69,8 @@ class Actor(StrEnum):
     """Measures what is known. It only proposes, and confirms."""
     CLIENT = "client"
     """Another agent, over MCP. It only proposes; the platform of its changes is its name."""
+    MEMBER = "member"
+    """A person of the team, only in the team's own ledger. The platform of their changes is their name."""
 
 
 class ChangeKind(StrEnum):
@@ -167,8 +169,10 @@ class Author(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """Return who it is in one word: a client by the name that the owner gave it, as mcp/NAME."""
-        return self.platform if self.actor is Actor.CLIENT and self.platform else self.actor
+        """Return who it is in one word: a client by the name that the owner gave it, as mcp/NAME, and a
+        person of the team by their own."""
+        is_named = self.actor in (Actor.CLIENT, Actor.MEMBER) and self.platform
+        return self.platform if is_named else self.actor
 
 
 class Change(Struct, frozen=True):

@@ -145,6 +145,10 @@ class Part:
         """Return what makes vectors of short texts."""
         return None
 
+    async def shared_entries(self) -> Sequence[str]:
+        """Return entries that other people share with the owner. No agent copies them into the journal."""
+        return ()
+
     def remind(self) -> Remind | None:
         """Return the function that reminds one conversation of what memory holds."""
         return None

@@ -34,6 +34,7 @@ BROUGHT = "it was brought in from elsewhere"
 ASKED = "the user wants to be asked"
 MEASURED = "an experiment only proposes"
 PROPOSED = "another agent proposes it"
+SECOND = "a second person must approve it"
 FAULTS = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
 """What may go wrong where texts are compared. Then nothing counts as the owner's word."""
 
@@ -86,14 +87,16 @@ def judge(
     """Decide whether a change takes effect or waits. `entries` are the journal entries that would be new;
     None for a change of a skill, which no quote can cover. `gone` are those that would go, each with what the
     owner has said since it came. What the owner brings without having said it, as
-    with an import, waits to be read, and so does what an experiment or a client proposes. Raises Refused
-    where the actor may not, or rests on nothing."""
+    with an import, waits to be read, and so does what an experiment, a client or a person of the team
+    proposes. Raises Refused where the actor may not, or rests on nothing."""
     if author.actor is Actor.OWNER and author.trust_floor is Trust.OWNER:
         return Verdict(ChangeState.ACTIVE, confirmed=True)
     if author.actor is Actor.OWNER:
         return Verdict(ChangeState.PENDING, cause="; ".join((BROUGHT, *flags)))
     if author.actor is Actor.EXPERIMENT:
         return Verdict(ChangeState.PENDING, cause="; ".join((MEASURED, *flags)))
+    if author.actor is Actor.MEMBER:
+        return Verdict(ChangeState.PENDING, cause="; ".join((SECOND, *flags)))
     if mode is LearningMode.OFF:
         raise Refused(f"The user has switched off changes by the {author.actor}; nothing was changed.")
     if author.actor is Actor.CLIENT:

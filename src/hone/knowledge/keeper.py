@@ -55,7 +55,7 @@ from hone.knowledge.skills import bundled, folder
 from hone.knowledge.skills.facts import facts, find_protection, new_lines, split_facts, touches_scripts
 from hone.knowledge.skills.naming import check_name
 from hone.knowledge.staging import StagedLedger
-from hone.knowledge.vetting import AGENTS, Vetting
+from hone.knowledge.vetting import AGENTS, SharedEntries, Vetting
 from hone.knowledge.withdrawn import Withdrawals
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class Keeper:
     """Changes what is known. Without a `disk` nothing is published, and copies for other agents need one.
     `say` takes one plain sentence for the owner, as when a file was missing and was published again. With
     `meanings`, lessons that share no words are compared, too, and with `sessions` the owner's words that they
-    were made of."""
+    were made of. `shared` returns what others share with the owner: no agent copies that into the journal."""
 
     def __init__(
         self,
@@ -104,6 +104,7 @@ class Keeper:
         rules: KeeperRules = DEFAULTS,
         meanings: "Meanings | None" = None,
         sessions: Sessions | None = None,
+        shared: SharedEntries | None = None,
     ) -> None:
         self.ledger = ledger
         self.rules = rules
@@ -111,7 +112,8 @@ class Keeper:
         self._say = say
         self._meanings = meanings
         self._sessions = sessions
-        self._vetting = Vetting(ledger, meanings, sessions)
+        self._shared = shared
+        self._vetting = Vetting(ledger, meanings, sessions, shared)
         self._noting = Noting(self.sync, self._vetting, clock, rules.limits)
         self.file_sync = (
             FileSync(ledger, disk, clock, say, alone=bool(rules.closed))
@@ -131,9 +133,8 @@ class Keeper:
     def stage(self) -> tuple["Keeper", StagedLedger]:
         """Return a keeper for changes that nobody else sees until `commit` makes them."""
         ledger = StagedLedger(self.ledger)
-        return Keeper(
-            ledger, None, self._clock, self._say, self.rules, self._meanings, self._sessions
-        ), ledger
+        compared = (self._meanings, self._sessions, self._shared)
+        return Keeper(ledger, None, self._clock, self._say, self.rules, *compared), ledger
 
     async def files(self, target: Target) -> Files:
         """Return what a target holds, the owner's edits by hand included. If its files cannot be read, what
@@ -237,12 +238,15 @@ class Keeper:
         return (await self._record([draft], author, Verdict(ChangeState.ACTIVE, True, "")))[0]
 
     @exclusive
-    async def note(self, edits: Edits, author: Author, kind: ChangeKind | None = None) -> Sequence[Entry]:
-        """Change the journal: all of the edits or none. Raises Refused or StoreError."""
+    async def note(
+        self, edits: Edits, author: Author, kind: ChangeKind | None = None, *, as_one: bool = False
+    ) -> Sequence[Entry]:
+        """Change the journal: all of the edits or none. `as_one`: they are undone together, too. Raises
+        Refused or StoreError."""
         made = await self._noting.prepare(edits, author, kind, self._mode(author))
         # An entry that takes the place of several is undone as one.
         is_wider = len(made.drafts) > len({target for target, _ in edits})
-        group = folding.new_group() if is_wider else ""
+        group = folding.new_group() if is_wider or as_one else ""
         return await self._record(made.drafts, author, made.verdict, group)
 
     @exclusive

@@ -11,6 +11,7 @@ ORIGINS = {
     Actor.CURATOR: "curator",
     Actor.EXPERIMENT: "experiment",
     Actor.CLIENT: "mcp_client",
+    Actor.MEMBER: "team_member",
 }
 
 

@@ -4,7 +4,7 @@ An entry that is like another one is not added silently. One that contradicts an
 owner has said it since. One that the owner took back stays away until the owner says it again.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import date, timedelta
 from typing import TYPE_CHECKING
@@ -33,6 +33,7 @@ from hone.knowledge.resemblance import (
     has_same_words,
     is_opposite,
     is_same,
+    resembles,
     shares_any,
     shares_words,
 )
@@ -92,6 +93,13 @@ UNLIKE = (
 
 _WEEKS = timedelta(weeks=4)
 
+SHARED = (
+    "Not saved: your team shares this already, and you know it from there. If the user states it, too, quote "
+    "the user."
+)
+SharedEntries = Callable[[], Awaitable[Sequence[str]]]
+"""Returns the entries that others share with the owner."""
+
 Edits = list[tuple[Target, journal.Edit]]
 ReadChange = tuple[tuple[str, ...] | frozenset[tuple[str, bytes | None]], tuple[str, ...]]
 """Entries that come and entries that go; of a skill, its new contents by path."""
@@ -108,9 +116,14 @@ class Vetted(Struct, frozen=True):
 
 class Vetting:
     def __init__(
-        self, ledger: Ledger, meanings: "Meanings | None" = None, sessions: Sessions | None = None
+        self,
+        ledger: Ledger,
+        meanings: "Meanings | None" = None,
+        sessions: Sessions | None = None,
+        shared: SharedEntries | None = None,
     ) -> None:
         self._ledger = ledger
+        self._shared = shared
         self._origins = Origins(ledger, sessions)
         self._nearness: Nearness | None = import_object(NEARNESS)(meanings) if meanings else None
         self.withdrawals = Withdrawals(ledger, self._origins)
@@ -136,11 +149,21 @@ class Vetting:
         settled: Edits = []
         for target, edit in edits:
             dated = _date(_keep_pin(edit, texts[target]), author, today)
+            await self._check_shared(getattr(dated, "text", ""), author)
             if isinstance(dated, journal.Add):
                 settled += await self._settle_addition(target, dated, staying, author)
             else:
                 settled.append((target, dated))
         return settled
+
+    async def _check_shared(self, text: str, author: Author) -> None:
+        """Refuse a copy of what others share: it would stay when they take it back. The owner's own words
+        are no copy."""
+        shared = await self._shared() if self._shared and text else ()
+        wording = validity.read(text).wording
+        is_copy = any(resembles(wording, validity.read(each).wording) for each in shared)
+        if is_copy and not quotes(wording, author.quotes):
+            raise AlreadyKnown(SHARED)
 
     async def _settle_addition(
         self, target: Target, edit: journal.Add, staying: Mapping[Target, Sequence[str]], author: Author

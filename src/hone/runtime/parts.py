@@ -67,6 +67,10 @@ class Parts:
         for part in self.having("settle_skills"):
             await part.settle_skills(names)
 
+    async def shared_entries(self) -> Sequence[str]:
+        """Return what other people share with the owner."""
+        return await self.collect("shared_entries")
+
     def connect(self, provider: str, *, own: bool) -> Connect | None:
         """Return how to reach a provider of a plugin or, unless hone.toml has its `own`, of a feature."""
         for plugin in self.plugins:

@@ -103,7 +103,7 @@ def find_protection(
     that is not there yet. What an experiment or a client proposes waits in any case. `asked`: the owner asks
     for this change. `corrects`: of a skill that came from elsewhere, it makes a copy. Raises Refused where
     the actor may not even propose one."""
-    if skill is None or actor in (Actor.OWNER, Actor.EXPERIMENT, Actor.CLIENT):
+    if skill is None or actor in (Actor.OWNER, Actor.EXPERIMENT, Actor.CLIENT, Actor.MEMBER):
         return ""
     if skill.pinned and actor is Actor.AGENT:
         return "" if asked else f"the skill {name} is pinned, and the user has not asked for this change"

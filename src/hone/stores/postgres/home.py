@@ -77,7 +77,8 @@ def open_stores(url: str, checkout: str, owner: str = LOCAL, machine: str = "") 
 
 def _open_owner(pool: PostgresPool, signals: Signals, owner: str, folder: Path) -> Stores:
     database = PostgresDatabase(pool, owner)
-    return over(database, name_checkout(folder), _keep_open, name_machine(folder), signals)
+    opened = over(database, name_checkout(folder), _keep_open, name_machine(folder), signals)
+    return replace(opened, open_owner=partial(_open_owner, pool, signals))
 
 
 async def _keep_open() -> None:

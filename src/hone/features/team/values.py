@@ -1,0 +1,61 @@
+"""What is shown before something is shared, and what the team's ledger says about it."""
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from msgspec import Struct, to_builtins
+
+from hone.core.ledger import ChangeId
+from hone.core.messages import canonical, digest
+from hone.core.trust import Trust
+from hone.features.team.exposures import Exposure, ExposureKind
+
+ENTRY = ""
+"""The file of a text that is an entry of the journal."""
+
+
+class FoundExposure(Struct, frozen=True):
+    """`place` is line and column, behind the name of a file if it is a skill's."""
+
+    kind: ExposureKind
+    text: str
+    place: str
+
+
+class Shown(Struct, frozen=True):
+    """What a person sees before they share or approve something: all of its text, what it would tell, and
+    where it comes from. A yes binds to `seal`, which covers all of that. `skill` is empty for an entry;
+    `texts` are by file; `remarks` are sentences. `trust` is the lowest label of what it rests on."""
+
+    skill: str
+    texts: Mapping[str, str]
+    exposures: tuple[FoundExposure, ...] = ()
+    remarks: tuple[str, ...] = ()
+    trust: Trust = Trust.LOCAL
+
+    @property
+    def seal(self) -> str:
+        return digest(canonical(to_builtins(self)).encode())[:16]
+
+    @property
+    def secrets(self) -> tuple[FoundExposure, ...]:
+        return tuple(each for each in self.exposures if each.kind is ExposureKind.SECRET)
+
+    @property
+    def name(self) -> str:
+        return f"the skill {self.skill}" if self.skill else "this entry"
+
+
+class TeamProposal(Struct, frozen=True):
+    """What waits for a second person."""
+
+    change: ChangeId
+    at: datetime
+    sharer: str
+    reason: str
+    shown: Shown
+
+
+def place_exposures(file: str, text: str, found: list[Exposure]) -> list[FoundExposure]:
+    prefix = f"{file}:" if file else ""
+    return [FoundExposure(each.kind, each.text, f"{prefix}{each.place(text)}") for each in found]
