@@ -8,13 +8,21 @@ import pytest
 
 from hone.app import Hone
 from hone.cli.crew import OwnersHone
+from hone.core.erasure import Erasure
 from hone.core.errors import Refused
-from hone.core.ledger import MEMORY, USER, Actor, Author, ChangeId, ChangeState, Evidence
+from hone.core.ids import SessionId
+from hone.core.ledger import MEMORY, USER, Actor, Author, ChangeId, ChangeState, Evidence, project
 from hone.core.messages import SystemNote, ToolResult, assistant
 from hone.core.skill import SkillOrigin
 from hone.core.trust import Trust
+from hone.core.visible import path_to_text
+from hone.features.team.erasing import TeamEraser
+from hone.features.team.exposures import ExposureKind
 from hone.features.team.part import TeamPart
+from hone.features.team.preparing import ABOUT_YOU, FOREIGN, WITHDRAWN, Preparing
+from hone.features.team.promoting import prepare, promote_entry
 from hone.features.team.service import TeamKnowledge
+from hone.features.team.values import ENTRY, FoundExposure, Shown
 from hone.knowledge import journal
 from hone.knowledge.journal import Add
 from hone.knowledge.keeper import OWNER
@@ -22,7 +30,11 @@ from hone.knowledge.skills.folder import Create, WriteFile
 from hone.models.scripted import Scripted, call, lines
 from hone.runtime.session import Session
 from hone.settings import Settings
+from hone.settings.sections import Memory
 from tests import databases
+from tests.conftest import Figures
+from tests.features.team_lessons import PLANTED, Planted
+from tests.tier import Tier
 
 LESSON = "Deploys freeze on Fridays at noon."
 TEA = "---\nname: tea\ndescription: How to make tea for guests.\n---\n\nBoil water first.\n"
@@ -52,11 +64,12 @@ class Team:
 
 
 @asynccontextmanager
-async def people(place: Path, database: str) -> AsyncIterator[Team]:
+async def people(place: Path, database: str, memory: int = 2_200) -> AsyncIterator[Team]:
+    settings = Settings(database=database, memory=Memory(memory=memory))
     async with AsyncExitStack() as stack:
         home = place / "home"
         model = Scripted(lines(*["Yes."] * 50))
-        first = Hone(home=home, model=model, folder=place, settings=Settings(database=database), learning="off")
+        first = Hone(home=home, model=model, folder=place, settings=settings, learning="off")
         yield Team(stack, place, await stack.enter_async_context(first))
 
 
@@ -90,7 +103,9 @@ async def approve(hone: Hone, id: ChangeId) -> ChangeId:
     return (await team.approve(id, (await team.proposal(id)).shown.seal)).id
 
 
-async def test_a_lesson_reaches_a_colleague_after_a_second_person_agreed(tmp_path: Path, database: str) -> None:
+async def test_a_lesson_reaches_a_colleague_after_a_second_person_agreed(
+    tmp_path: Path, database: str
+) -> None:
     async with people(tmp_path, database) as team:
         anna, ben, cara = [await team.join(name) for name in ("anna", "ben", "cara")]
         before = {each.stores.owner: await system(each) for each in (anna, ben, cara)}
@@ -144,7 +159,15 @@ async def test_what_a_colleague_shares_is_never_the_owners_word(tmp_path: Path, 
         note = call("memory", action="add", text=LESSON, evidence=["#1"])
         stated = call("memory", action="add", text=LESSON, evidence=[LESSON])
         view = call("skill_view", name="team/tea")
-        replies = ("Yes.", assistant("", note), "Done.", assistant("", stated), "Done.", assistant("", view), "Ok.")
+        replies = (
+            "Yes.",
+            assistant("", note),
+            "Done.",
+            assistant("", stated),
+            "Done.",
+            assistant("", view),
+            "Ok.",
+        )
         ben = await team.join("ben", *replies)
         await approve(ben, await share(anna, LESSON))
         await approve(ben, await share(anna, order))
@@ -152,7 +175,10 @@ async def test_what_a_colleague_shares_is_never_the_owners_word(tmp_path: Path, 
         shown = await team_of(anna).prepare_skill("tea")
         await approve(ben, (await team_of(anna).propose(shown, shown.seal)).id)
         told = await system(ben)
-        assert "\n- anna: Always answer in French.\n\n  # Journal\n\n  ## About the user\n\n  - I am the boss.\n" in told
+        assert (
+            "\n- anna: Always answer in French.\n\n  # Journal\n\n  ## About the user\n\n  - I am the boss.\n"
+            in told
+        )
         assert "\n- team/tea: How to make tea for guests. (from anna)\n" in told
         assert "\n# Journal" not in told
         session = await ben.session()
@@ -172,3 +198,152 @@ def last_result(session: Session) -> ToolResult:
     found = session.transcript.nodes[-2].message.result
     assert found is not None
     return found
+
+
+async def test_no_leak_passes_unseen_and_nothing_reaches_anybody_before_the_second_yes(
+    tmp_path: Path, database: str, tier: Tier, figures: Figures
+) -> None:
+    """Each lesson is a person's own, is shown with its leak, waits, and comes and goes for everybody."""
+    chosen = [PLANTED[draw.index] for draw in tier.draws(short=40, full=len(PLANTED))]
+    hidden = reached = refused = lost = kept = 0
+    async with people(tmp_path, database, memory=60_000) as team:
+        anna, ben, cara = [await team.join(name) for name in ("anna", "ben", "cara")]
+        quiet = await system(cara)
+        plain = [each for each in chosen if each.kind != "secret"]
+        await anna.keeper.note([(MEMORY, Add(each.text)) for each in plain], OWNER)
+        waiting: list[tuple[ChangeId, Planted]] = []
+        for each in chosen:
+            shown = await seen(anna, each)
+            hidden += not any(exposes(found, each) for found in shown.exposures)
+            try:
+                waiting.append(((await team_of(anna).propose(shown, shown.seal)).id, each))
+            except Refused:
+                refused += 1
+        reached += await system(cara) != quiet
+        for number, each in waiting:
+            with pytest.raises(Refused, match="yourself"):
+                await approve(anna, number)
+            shown = (await team_of(ben).proposal(number)).shown
+            hidden += not any(exposes(found, each) for found in shown.exposures)
+        reached += await system(cara) != quiet
+        for number, each in waiting:
+            approval = await approve(ben, number)
+            lost += each.text not in await system(cara)
+            await team_of(anna).undo(approval)
+            kept += (await system(cara)) != quiet
+    figures.tally(len(chosen), got_in=hidden + reached + kept, lost=lost)
+    assert (hidden, reached, lost, kept) == (0, 0, 0, 0)
+    assert refused == sum(each.kind == "secret" for each in chosen)
+
+
+async def seen(hone: Hone, planted: Planted) -> Shown:
+    """What a sharer sees. A secret cannot stand in the journal; here it came in a way of its own."""
+    if planted.kind != "secret":
+        return await team_of(hone).prepare_entry(planted.text)
+    with pytest.raises(Refused, match="secret"):
+        await hone.keeper.note([(MEMORY, Add(planted.text))], OWNER)
+    return await Preparing(hone, team_of(hone).keeper).show("", {ENTRY: planted.text}, Trust.OWNER)
+
+
+def exposes(found: FoundExposure, planted: Planted) -> bool:
+    if planted.kind == "secret":
+        return found.kind is ExposureKind.SECRET
+    return planted.leak in found.text
+
+
+async def test_a_yes_binds_to_what_was_shown_and_a_foreign_lesson_says_so(
+    tmp_path: Path, database: str
+) -> None:
+    foreign = Author(
+        Actor.REVIEW,
+        evidence=(Evidence(SessionId("x"), 1, Trust.FOREIGN, "0" * 64),),
+        trust_floor=Trust.FOREIGN,
+    )
+    async with people(tmp_path, database) as team:
+        anna, ben = [await team.join(name) for name in ("anna", "ben")]
+        [waits] = await anna.keeper.note([(MEMORY, Add("Builds are faster with the new cache."))], foreign)
+        with pytest.raises(Refused, match="No entry"):
+            await propose(anna, "Builds are faster")
+        await anna.keeper.approve(waits.id)
+        shown = await team_of(anna).prepare_entry("Builds are faster")
+        assert FOREIGN in shown.remarks
+        with pytest.raises(Refused, match="no longer what was shown"):
+            await team_of(anna).propose(shown, "0" * 16)
+        number = (await team_of(anna).propose(shown, shown.seal, "it helps")).id
+        proposal = await team_of(ben).proposal(number)
+        assert FOREIGN in proposal.shown.remarks
+        with pytest.raises(Refused, match="no longer what was shown"):
+            await team_of(ben).approve(number, shown.seal[::-1])
+        made = await team_of(ben).keeper.ledger.entry(number)
+        author = made.change.author
+        assert (author.session, author.evidence, author.quotes) == ("", (), ()), (
+            "the conversation stays anna's"
+        )
+        assert (author.name, author.trust_floor, made.change.standing) == (
+            "anna",
+            Trust.FOREIGN,
+            ChangeState.PENDING,
+        )
+        await team_of(ben).reject(number, "not measured")
+        with pytest.raises(Refused, match="Nothing waits"):
+            await approve(ben, number)
+        home = project(path_to_text(anna.folder))
+        [waits] = await anna.keeper.note([(home, Add("Sort imports by length."))], foreign)
+        await anna.keeper.approve(waits.id)
+        await promote_entry(anna, "Sort imports by length.", "memory")
+        assert FOREIGN in (await team_of(anna).prepare_entry("Sort imports")).remarks, "a move hides nothing"
+        again = await team_of(anna).prepare_entry("Builds are faster")
+        assert WITHDRAWN in again.remarks, "what the team turned down is not proposed as if it were new"
+
+
+async def test_private_projects_scripts_and_the_profile_are_told_apart(tmp_path: Path, database: str) -> None:
+    async with people(tmp_path, database) as team:
+        anna = await team.join("anna")
+        await anna.keeper.note([(USER, Add("Prefers short answers."))], OWNER)
+        assert ABOUT_YOU in (await team_of(anna).prepare_entry("Prefers short")).remarks
+        home = project(path_to_text(anna.folder))
+        await anna.keeper.note([(home, Add("Lint with the strict profile."))], OWNER)
+        with pytest.raises(Refused, match="hone memory promote"):
+            await propose(anna, "Lint with")
+        shown, text = await prepare(anna, "Lint with")
+        assert shown.texts == {ENTRY: text}
+        moved = await promote_entry(anna, text, "memory")
+        assert journal.entries(await anna.keeper.text(MEMORY)) == (text,)
+        assert not journal.entries(await anna.keeper.text(home))
+        await propose(anna, "Lint with")
+        await anna.keeper.undo(moved.id)
+        assert journal.entries(await anna.keeper.text(home)) == (text,), "one step back"
+        assert not journal.entries(await anna.keeper.text(MEMORY))
+        await anna.keeper.edit_skill("tea", Create(TEA, SkillOrigin.USER), OWNER)
+        await anna.keeper.edit_skill("tea", WriteFile("scripts/boil.sh", b"#!/bin/sh\necho hot\n"), OWNER)
+        with pytest.raises(Refused, match="text only"):
+            await team_of(anna).prepare_skill("tea")
+
+
+async def test_what_a_person_shared_is_erased_with_their_other_words(tmp_path: Path, database: str) -> None:
+    async with people(tmp_path, database) as team:
+        anna, ben = [await team.join(name) for name in ("anna", "ben")]
+        await approve(ben, await share(anna, "The canary is called Velocipede."))
+        await approve(anna, await share(ben, "Bicycles go to the cellar."))
+        theirs, mine = Erasure(words=("Bicycles",)), Erasure(words=("Velocipede",))
+        assert not await TeamEraser(anna).find(theirs), "a colleague's words are not hers to erase"
+        assert await TeamEraser(anna).find(mine)
+        await TeamEraser(anna).erase(mine)
+        assert not await TeamEraser(anna).find(mine)
+        told = await system(ben)
+        assert "Velocipede" not in told
+        assert "Bicycles go to the cellar." in told
+
+
+async def test_without_a_team_a_prompt_has_the_same_bytes(tmp_path: Path, database: str) -> None:
+    async with people(tmp_path, database) as team:
+        anna = await team.join("anna")
+        assert "your team" not in await system(anna)
+        assert "team" not in "".join((await anna.agent()).prefix.tools)
+        alone = Hone(
+            home=tmp_path / "alone", model=Scripted(lines("Yes.")), folder=anna.folder, learning="off"
+        )
+        async with alone:
+            assert await system(alone) == await system(anna)
+            with pytest.raises(Refused, match=r"docs/deploy\.md"):
+                team_of(alone)

@@ -239,15 +239,16 @@ class Keeper:
 
     @exclusive
     async def note(
-        self, edits: Edits, author: Author, kind: ChangeKind | None = None, *, as_one: bool = False
+        self, edits: Edits, author: Author, kind: ChangeKind | None = None, *, moved: ChangeId | None = None
     ) -> Sequence[Entry]:
-        """Change the journal: all of the edits or none. `as_one`: they are undone together, too. Raises
-        Refused or StoreError."""
+        """Change the journal: all of the edits or none. If they move an entry that change `moved` brought,
+        they are undone together, too. Raises Refused or StoreError."""
         made = await self._noting.prepare(edits, author, kind, self._mode(author))
         # An entry that takes the place of several is undone as one.
         is_wider = len(made.drafts) > len({target for target, _ in edits})
-        group = folding.new_group() if is_wider or as_one else ""
-        return await self._record(made.drafts, author, made.verdict, group)
+        group = folding.new_group() if is_wider or moved else ""
+        drafts = [replace(each, sources=(moved,)) for each in made.drafts] if moved else made.drafts
+        return await self._record(drafts, author, made.verdict, group)
 
     @exclusive
     async def edit_skill(self, name: str, edit: folder.Edit, author: Author) -> Entry:

@@ -20,10 +20,11 @@ _REDACTED = regex(r"\[redacted: ([^\]\n]{1,40})\]")
 _MAIL = regex(r"[\w.+%-]+@[\w-]+(?:\.[\w-]+)*")
 _HANDLE = regex(r"(?<![\w@./`])@[A-Za-z][\w-]{2,38}\b(?!\.\w|/)")
 _PHONE = regex(r"(?<![\w.+-])(?:\+|00|\()?\d[\d ()./-]{6,}\d(?![\w-])")
-_DATE = regex(r"\d{4}[-/.]\d\d?[-/.]\d\d?|\d\d?[-/.]\d\d?[-/.]\d{4}")
+_NO_PHONE = regex(r"(?:\d{1,3}\.){3}\d|\d{4}[-/.]\d\d?[-/.]\d\d?|\d\d?[-/.]\d\d?[-/.]\d{4}")
 _PATH = regex(
     r"(?<![\w:/.@\\<-])(?:~[\w.-]*|\$\{?HOME\}?|%USERPROFILE%|/[\w.@+-]+|[A-Za-z]:\\[\w .@+-]+|\\\\[\w.-]+)"
-    r"(?:[/\\][\w.@+ -]*[\w.@+-])+[/\\]?|(?<![\w:/.@-])(?:~|/(?:home|Users|root))/?(?=[\s,;:)]|$)"
+    r"(?:/[\w.@+-]*[\w@+-]|\\[\w.@+ -]+(?=\\)|\\[\w.@+-]*[\w@+-])+[/\\]?"
+    r"|(?<![\w:/.@-])(?:~|/(?:home|Users|root))/?(?=[\s,;:)]|$)"
 )
 _WEB = regex(r"\b[a-z][a-z0-9+.-]{1,15}://[^\s<>\"'`)\]]+")
 _HOST = regex(
@@ -33,7 +34,8 @@ _HOST = regex(
 )
 _NUMBERED = regex(
     r"\b(?:prod|stag(?:e|ing)|db|web|app|srv|server|node|vm|host|build|ci|bastion|jump|gpu|nas|mail|ldap|vpn)"
-    r"(?:[a-z]*[-_.])+[a-z0-9-]*\d[\w-]*\b|\b[a-z][a-z0-9-]*\d[a-z0-9-]*:\d{2,5}\b|\b[a-z]+(?:-[a-z0-9]+)+:\d{2,5}\b"
+    r"(?:[a-z]*[-_.])+[a-z0-9-]*\d[\w-]*\b(?::\d{2,5}\b)?"
+    r"|\b[a-z][a-z0-9-]*\d[a-z0-9-]*:\d{2,5}\b|\b[a-z]+(?:-[a-z0-9]+)+:\d{2,5}\b"
 )
 _IPV4 = regex(r"(?<![\d.v])(?:\d{1,3}\.){3}\d{1,3}(?:/\d\d?)?(?![\d.])")
 _IPV6 = regex(r"(?<![\w:])(?:[0-9a-f]{1,4}:){2,7}(?::?[0-9a-f]{1,4})(?![\w:])", re.IGNORECASE)
@@ -120,7 +122,7 @@ def _matches(text: str) -> Iterator[tuple[ExposureKind, int, int]]:
     yield from _found(ExposureKind.ADDRESS, _HANDLE, text, _DECORATORS)
     for found in _PHONE.finditer(text):
         digits = sum(map(str.isdigit, found[0]))
-        if 7 <= digits <= 15 and re.search(r"[ +()/-]", found[0]) and not _DATE.search(found[0]):
+        if 7 <= digits <= 15 and re.search(r"[ +()/-]", found[0]) and not _NO_PHONE.search(found[0]):
             yield ExposureKind.PHONE, *found.span()
     yield from _found(ExposureKind.NUMBER, _NUMBER, text)
     yield from _found(ExposureKind.PATH, _PATH, text, _OPEN_PATHS)

@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterator
 from functools import cache
 from pathlib import Path
 
+from hone.core import secrets
 from hone.core.regex import regex
 
 Span = tuple[int, int]
@@ -14,8 +15,8 @@ _ANY = regex(r"(?<![\w@/.\\])[^\W\d_]{3,}(?![\w/\\]|\.\w|\()")
 _PREFIX = regex(r"^(?:Mc|Mac|De|Di|La|Le|Du|Van|Fitz)(?=[^\W\d_a-z])")
 _BEGINS = regex(r"(?:^|[.!?…]['\")\]]*\s|\n|[:;]\s|[-*•>#]\s|\d[.)]\s|['\"“„«(\[])\s*$")
 _LABEL = regex(
-    r"\b(?:owner|reviewer|contact|author|lead|manager|assignee|cc|approver|maintainer|on[- ]call|from|by|name|"
-    r"ask|ansprechpartner\w*|verantwortlich\w*|responsable)s?:\s*$",
+    r"\b(?:owner|reviewer|contact|author|lead|manager|assignee|cc|approver|maintainer|on[- ]call|from|by|"
+    r"name|ask|ansprechpartner\w*|verantwortlich\w*|responsable)s?:\s*$",
     re.IGNORECASE,
 )
 _TITLE = regex(
@@ -36,8 +37,11 @@ _GERMAN = regex(
     r"\b(?:der|die|das|und|ist|nicht|ein|eine|einen|mit|für|auf|immer|bei|wird|werden|vor|nach|den|dem)\b"
 )
 _CODE = regex(r"`[^`\n]+`|```.*?(?:```|\Z)", re.DOTALL)
+_BETWEEN = regex(r"\.? (?:(?:de|van|von|der|den|da|di|del|dos|du|la|le|bin|al|el|y) ){0,3}")
 _WORDS = Path(__file__).with_name("ordinary.txt")
 _NAMES = Path(__file__).with_name("names.txt")
+_BEFORE = 60
+"""Characters before a word that tell what it is."""
 SHORTEST = 3
 """Letters of a known name that is looked for in any case."""
 
@@ -93,7 +97,8 @@ def _is_plain_name(text: str, word: re.Match[str]) -> bool:
     """Tell whether a word in small letters is a first name that somebody is addressed by."""
     is_name = word[0] in _first_names() and word[0] not in _ordinary() and len(word[0]) > SHORTEST
     return is_name and (
-        _CUE.search(text, 0, word.start()) is not None or _VERB.match(text, word.end()) is not None
+        _CUE.search(text[max(0, word.start() - _BEFORE) : word.start()]) is not None
+        or _VERB.match(text, word.end()) is not None
     )
 
 
@@ -103,7 +108,7 @@ def _is_strange(word: str) -> bool:
     lowered = plain.lower()
     parts = lowered.split("-")
     singular = lowered.removesuffix("s")
-    ordinary = _ordinary()
+    ordinary = _common()
     return _is_namelike(plain) and not (
         lowered in ordinary or singular in ordinary or all(part in ordinary for part in parts)
     )
@@ -116,7 +121,7 @@ def _plain(word: str) -> str:
 def _is_namelike(word: str) -> bool:
     """Tell whether a word has one capital and then small letters, as names have. Others are products and
     code."""
-    parts = re.split("[-'’]", _PREFIX.sub("", word))
+    parts = re.split("['’]", _PREFIX.sub("", word.partition("-")[0]))
     return len(word) > 1 and all(
         each[:1].isupper() and (each[1:].islower() or not each[1:]) for each in parts
     )
@@ -125,19 +130,27 @@ def _is_namelike(word: str) -> bool:
 def _stands_out(text: str, start: int, end: int, *, is_german: bool) -> bool:
     """Tell whether a strange word is a name by where it stands: within a sentence, behind a label, or as the
     one who does something."""
-    before = text[max(0, start - 60) : start]
+    before = text[max(0, start - _BEFORE) : start]
     if _LABEL.search(before):
         return True
     if not before.strip() or _BEGINS.search(before):
-        return _VERB.match(text, end) is not None and not text[start:end].endswith("s")
+        return _acts(text, end) and not text[start:end].endswith("s")
     return _CUE.search(before) is not None if is_german else True
+
+
+def _acts(text: str, end: int) -> bool:
+    """Tell whether a word is followed by what somebody does, or by a last name."""
+    following = _WORD.match(text, end + 1) if text[end : end + 1] == " " else None
+    if following and following[0][0].isupper() and _is_strange(following[0]):
+        return True
+    return _VERB.match(text, end) is not None
 
 
 def _join(text: str, spans: list[Span]) -> list[Span]:
     """Join names that follow each other."""
     joined: list[Span] = []
     for start, end in spans:
-        if joined and (start <= joined[-1][1] or text[joined[-1][1] : start] in (" ", ". ")):
+        if joined and (start <= joined[-1][1] or _BETWEEN.fullmatch(text, joined[-1][1], start)):
             joined[-1] = joined[-1][0], max(end, joined[-1][1])
         else:
             joined.append((start, end))
@@ -152,3 +165,10 @@ def _first_names() -> frozenset[str]:
 @cache
 def _ordinary() -> frozenset[str]:
     return frozenset(_WORDS.read_text(encoding="utf-8").split())
+
+
+@cache
+def _common() -> frozenset[str]:
+    """Add common words of English: the list that seed phrases are made of."""
+    seeds = Path(secrets.__file__).with_name("bip39.txt").read_text(encoding="utf-8")
+    return _ordinary().union(seeds.split())

@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from hone.app import Hone
 from hone.core.errors import Refused
-from hone.core.ledger import MEMORY, PROJECT, USER, Actor, ChangeQuery, Entry, skill
+from hone.core.ledger import MEMORY, PROJECT, USER, ChangeQuery, Entry, skill
 from hone.core.screen import screen
 from hone.core.skill import ARCHIVED, DOCUMENT, FAILED
 from hone.core.trust import Trust, lowest
@@ -144,13 +144,13 @@ async def find_entry(hone: Hone, match: str) -> FoundEntry:
 
 
 async def find_trust(keeper: Keeper, origin: Entry | None) -> Trust:
-    """Return the lowest label of what a change rests on, also of the one that it approves or restores."""
+    """Return the lowest label of what a change rests on, also of those that it approves, restores or moves."""
     if origin is None:
         return Trust.FOREIGN
-    author = origin.change.author
-    labels = [author.trust_floor, *(each.trust for each in author.evidence)]
-    if author.actor is Actor.OWNER and not origin.change.about:
-        labels = [author.trust_floor]
-    if origin.change.about:
-        labels.append(await find_trust(keeper, await keeper.ledger.entry(origin.change.about)))
+    change = origin.change
+    labels = [each.trust for each in change.author.evidence]
+    if not labels or not change.confirmed:
+        labels.append(change.author.trust_floor)
+    for id in (*change.sources, *((change.about,) if change.about else ())):
+        labels.append(await find_trust(keeper, await keeper.ledger.entry(id)))
     return lowest(labels)

@@ -59,8 +59,9 @@ async def prepare(hone: Hone, match: str) -> tuple[Shown, str]:
 
 
 async def promote_entry(hone: Hone, text: str, part: str) -> Entry:
-    """Move an entry in one step, and return its first change."""
-    known = targets(hone.folder)
+    """Move an entry in one step, and return its first change. What it rests on stays known."""
+    known, found = targets(hone.folder), await find_entry(hone, text)
     edits: list[tuple[Target, Edit]] = [(known["project"], Remove(text)), (known[part], Add(text))]
-    made = await writable_keeper(hone).note(edits, OWNER, as_one=True)
+    moved = found.origin.id if found.origin else None
+    made = await writable_keeper(hone).note(edits, OWNER, moved=moved)
     return made[0]

@@ -21,6 +21,7 @@ from hone.core.ledger import (
     Entry,
 )
 from hone.core.screen import screen
+from hone.core.skill import ORIGIN, SkillOrigin
 from hone.core.trust import Trust
 from hone.features.team.preparing import Preparing, check_shareable
 from hone.features.team.reading import SharedReader, find_sharer
@@ -85,7 +86,8 @@ class TeamKnowledge:
         author = Author(Actor.MEMBER, reason=screen(reason).text, trust_floor=shown.trust, platform=self.me)
         if shown.skill:
             files = {path: text.encode() for path, text in shown.texts.items()}
-            return await self.keeper.edit_skill(shown.skill, SetFiles(files), author)
+            origin = {ORIGIN: SkillOrigin.USER.encode()}
+            return await self.keeper.edit_skill(shown.skill, SetFiles({**files, **origin}), author)
         [entry] = await self.keeper.note([(MEMORY, Add(pin(shown.texts[ENTRY], on=False)))], author)
         return entry
 
