@@ -403,7 +403,7 @@ FEATURES = (
         },
         operations="hone.features.team.operations",
         part="hone.features.team.part:TeamPart",
-        hooks=("ready", "sections", "news", "shared_entries", "wrap", "holdings"),
+        hooks=("ready", "sections", "news", "shared_entries", "wrap", "log_lines", "holdings"),
         setting="database",
         below={
             "memory": {

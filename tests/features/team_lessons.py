@@ -15,9 +15,12 @@ class Planted(Struct, frozen=True):
 
 NAMES = (
     """
-Thandiwe Nkosi|Marta Kowalska|Jean-Luc Moreau|Siobhán O'Brien|Rajeshwari Iyer|Tomasz Zieliński|Olumide Adeyemi|Yuki Tanaka
-Giuseppe Ricci|Hannelore Vogt|Ingeborg Dahl|Mehmet Yıldız|Nguyen Thi Hoa|Fatoumata Diallo|Björn Åkesson|Keoni Kahale
-Zsófia Nagy|Dmitri Volkov|Aroha Ngata|Wilhelmina de Vries|Esperanza Quiroga|Lachlan McAllister|Priyanka Deshmukh|Babatunde Okafor
+Thandiwe Nkosi|Marta Kowalska|Jean-Luc Moreau|Siobhán O'Brien|Rajeshwari Iyer|Tomasz Zieliński
+Olumide Adeyemi|Yuki Tanaka
+Giuseppe Ricci|Hannelore Vogt|Ingeborg Dahl|Mehmet Yıldız|Nguyen Thi Hoa|Fatoumata Diallo
+Björn Åkesson|Keoni Kahale
+Zsófia Nagy|Dmitri Volkov|Aroha Ngata|Wilhelmina de Vries|Esperanza Quiroga
+Lachlan McAllister|Priyanka Deshmukh|Babatunde Okafor
 Sinead|Oluwaseun|Grzegorz|Katarzyna|Hyun-woo|Mireille|Anselm|Tadeusz|Ottoline|Xochitl|Bartholomew|Noor
 Frau Schneider|Mr. Whitcombe|Dr. Abernathy|田中さん|Herr Oberhauser|Mme Lefèvre|Ms Harcourt|Prof. Lindqvist
 marta|thomas|Vasquez|Kaplan-Weiss|Ruth|Emeka|Guðrún|Niamh|Håkon|Zainab
@@ -103,7 +106,8 @@ SECRETS = (
     "postgres://billing:S3cr3tPw99@db/ledger",
     "xoxb-123456789012-1234567890123-AbCdEfGhIjKlMnOpQrStUvWx",
     "glpat-x9Y8z7W6v5U4t3S2r1Qp",
-    "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U",
+    "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0."
+    "dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U",
     "api_key=9f86d081884c7d659a2feaa0c55ad015",
     "AIzaSyD-9tSrke72PouQMnMX-a7eZSW0jkFMBWY",
 )

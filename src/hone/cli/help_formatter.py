@@ -4,8 +4,9 @@ from collections.abc import Iterable
 
 import click
 
+from hone.core.loading import import_object
 from hone.core.regex import regex
-from hone.registry import list_commands
+from hone.registry import list_below, list_commands
 
 _HARD_SPACE, _HARD_HYPHEN = "\xa0", "\u2011"
 """What lines are not broken at. The reader gets ordinary ones, to copy."""
@@ -44,6 +45,18 @@ class CommandGroup(click.Group):
         rows = [(name, each.get_short_help_str(_LONGEST)) for name, each in found if each and not each.hidden]
         with formatter.section("Commands"):
             formatter.write_dl(rows)
+
+
+class ExtendedGroup(CommandGroup):
+    """Has its own commands, and those that features add; these are loaded when they are called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted({*super().list_commands(ctx), *list_below(self.name or "")})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        place, _ = list_below(self.name or "").get(cmd_name, ("", ""))
+        command = import_object(place) if place else super().get_command(ctx, cmd_name)
+        return command if isinstance(command, click.Command) else None
 
 
 def _bind(text: str) -> str:

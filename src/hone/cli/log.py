@@ -112,8 +112,11 @@ async def log(
     found = await descriptions.describe(keeper, entries)
     if as_json:
         return to_json([descriptions.data(each) for each in found])
-    if found:
-        return changes.table(found, screen_width(), paint_for(sys.stdout))
+    parts = () if target or actor or since else hone.parts("log_lines")
+    others = [line for part in parts for line in await part.log_lines(limit)]
+    own = [changes.table(found, screen_width(), paint_for(sys.stdout))] if found else []
+    if own or others:
+        return (*own, *others)
     return "No change matches." if target or actor or since else "Nothing has been learned or changed yet."
 
 

@@ -9,7 +9,7 @@ import click
 from hone.app import Hone
 from hone.cli.context import in_home, ledger_of, with_home
 from hone.cli.editing import MUST_WAIT, edit_journal
-from hone.cli.help_formatter import CommandGroup
+from hone.cli.help_formatter import ExtendedGroup
 from hone.cli.options import Options
 from hone.cli.output import moment, to_json
 from hone.cli.render import Paint, paint_for
@@ -40,7 +40,7 @@ PART = click.Choice(["memory", "user", "project"])
 Measured = Mapping[str, Sequence[str]]
 
 
-@click.group(cls=CommandGroup, short_help="Read and change what Hone knows about you and your work.")
+@click.group(cls=ExtendedGroup, short_help="Read and change what Hone knows about you and your work.")
 def memory() -> None:
     """Read and change the journal: what Hone knows about you and your work.
 

@@ -10,7 +10,7 @@ from hone.app import Hone
 from hone.cli import changes, skill_text
 from hone.cli.context import in_home, ledger_of, open_editor, with_home
 from hone.cli.editing import MUST_WAIT, edit_document
-from hone.cli.help_formatter import CommandGroup
+from hone.cli.help_formatter import ExtendedGroup
 from hone.cli.inspecting import Inspected, inspect, inspect_all, states
 from hone.cli.installing import fetched, installed
 from hone.cli.options import FAILED, Options, at_terminal, complete, read_piped
@@ -19,7 +19,6 @@ from hone.cli.render import paint_for
 from hone.cli.skill_text import find_skills, heading, readable
 from hone.core.errors import Missing, Refused
 from hone.core.ledger import Entry, skill
-from hone.core.loading import import_object
 from hone.core.skill import DOCUMENT, ListedSkill, SkillOrigin, UsageCounts
 from hone.core.visible import one_line, visible
 from hone.files.tree import FileTree
@@ -30,7 +29,6 @@ from hone.knowledge.skills.document import decode, parse, write_document
 from hone.knowledge.skills.facts import content_digest, digest_files, facts, split_facts
 from hone.knowledge.skills.folder import Archive, Create, Edit, Pin, Restore, Uninstall, Unpin
 from hone.knowledge.skills.naming import advise, check_name
-from hone.registry import list_below
 
 SKELETON = """\
 # When to use this
@@ -44,19 +42,7 @@ Say it here and in the description above: by the description it is found again.
 DESCRIPTION = "What this does, and when to use it."
 
 
-class SkillsGroup(CommandGroup):
-    """Has its own commands, and those that features add; these are loaded when they are called."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted({*super().list_commands(ctx), *list_below("skills")})
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        place, _ = list_below("skills").get(cmd_name, ("", ""))
-        command = import_object(place) if place else super().get_command(ctx, cmd_name)
-        return command if isinstance(command, click.Command) else None
-
-
-@click.group(cls=SkillsGroup)
+@click.group(cls=ExtendedGroup)
 def skills() -> None:
     """List, read, write, install and archive skills.
 

@@ -149,6 +149,10 @@ class Part:
         """Return entries that other people share with the owner. No agent copies them into the journal."""
         return ()
 
+    async def log_lines(self, limit: int) -> Sequence[str]:
+        """Return labelled lines about the newest changes of others that reach the owner's prompts."""
+        return ()
+
     def remind(self) -> Remind | None:
         """Return the function that reminds one conversation of what memory holds."""
         return None

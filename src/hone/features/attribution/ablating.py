@@ -58,6 +58,8 @@ def leave_out(given: GivenTurn, item: PromptItem) -> GivenTurn:
             return replace(given, before=kept)
         case ItemKind.INSTRUCTIONS:
             return replace(given, prefix=leave_out_instructions(given.prefix))
+        case ItemKind.TEAM:
+            raise Refused("It is shared by your team and is not left out here.")
     raise Refused("It stands in the conversation itself, so it cannot be left out.")
 
 

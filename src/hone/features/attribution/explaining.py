@@ -11,6 +11,9 @@ from hone.features.attribution.judging import judge
 from hone.features.attribution.values import AnsweredTurn, Explanation, ItemKind, JudgedItem
 from hone.knowledge.sections import Section, sections
 from hone.knowledge.validity import read
+from hone.prompt.shared import PREFIX
+
+TEAM = "hone team list"
 
 
 async def explain(hone: Hone, answer: AnsweredTurn) -> Explanation:
@@ -33,6 +36,10 @@ def _with_steps(
     match item.kind:
         case ItemKind.ENTRY:
             return _with_change(judged, known.get(item.name))
+        case ItemKind.TEAM:
+            return replace(judged, steps=(TEAM,))
+        case ItemKind.SKILL if item.name.startswith(PREFIX):
+            return replace(judged, steps=(TEAM,))
         case ItemKind.SKILL:
             pinned = skills[item.name].pinned if item.name in skills else None
             pin = "unpin" if pinned else "pin"

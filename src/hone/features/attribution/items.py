@@ -13,6 +13,7 @@ from hone.features.attribution.values import AnsweredTurn, ItemKind, ItemPlace, 
 from hone.prompt.compose import find_described, find_instructions, find_noted, to_plain
 from hone.prompt.matches import find_named
 from hone.prompt.news import read_news
+from hone.prompt.shared import PREFIX, find_shared, find_shared_in
 
 VIEW, NOTE, BACKEND, SEARCH = "skill_view", "memory", "memory_backend", "session_search"
 _ASKED = regex(r"^# The user asked for the skill ([^\n]+)$", re.MULTILINE)
@@ -80,9 +81,17 @@ def _from_prefix(answer: AnsweredTurn) -> Iterator[PromptItem]:
         yield from (PromptItem(ItemKind.ENTRY, part, to_plain(each)) for each in entries)
     for name, about in find_described(system).items():
         yield PromptItem(ItemKind.SKILL, name, about)
+    yield from (_from_team(each) for each in find_shared(system))
     name, text = find_instructions(system)
     if name:
         yield PromptItem(ItemKind.INSTRUCTIONS, name, text)
+
+
+def _from_team(line: str, place: ItemPlace = ItemPlace.PROMPT, number: int = 0) -> PromptItem:
+    """Return what the team shares by a line about it: an entry with its sharer, or a skill."""
+    name, _, text = line.partition(": ")
+    kind = ItemKind.SKILL if name.startswith(PREFIX) else ItemKind.TEAM
+    return PromptItem(kind, name, text, place, number)
 
 
 def _examples(nodes: Sequence[Node]) -> Iterator[PromptItem]:
@@ -98,6 +107,7 @@ def _told(number: int, message: Message) -> Iterator[PromptItem]:
         told = read_news(note)
         for part, entry in told.added:
             yield PromptItem(ItemKind.ENTRY, part, entry, ItemPlace.NOTE, number)
+        yield from (_from_team(each, ItemPlace.NOTE, number) for each in find_shared_in(note.text))
         named = {**dict(told.skills), **dict.fromkeys(find_named(message), "")}
         named |= dict.fromkeys(_ASKED.findall(note.text), "")
         for name, about in named.items():

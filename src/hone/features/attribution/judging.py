@@ -30,7 +30,7 @@ PIECES, WIDTH = 400, 2_000
 """Pieces of all items, and characters of one."""
 NEARBY = 1_000
 """Characters of the answer whose meaning is compared."""
-_WHOLE = (ItemKind.ENTRY, ItemKind.MEMORY)
+_WHOLE = (ItemKind.ENTRY, ItemKind.MEMORY, ItemKind.TEAM)
 
 
 class SkillRecord(Struct, frozen=True):

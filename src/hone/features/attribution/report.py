@@ -22,6 +22,7 @@ KINDS = {
     ItemKind.TEMPLATE: "template",
     ItemKind.MEMORY: "memory",
     ItemKind.INSTRUCTIONS: "file",
+    ItemKind.TEAM: "team",
 }
 METHODS = {
     Method.RECORD: "by record",
@@ -90,6 +91,7 @@ def _count(rest: Sequence[JudgedItem]) -> str:
         ItemKind.TEMPLATE: ("template", "templates"),
         ItemKind.MEMORY: ("memory", "memories"),
         ItemKind.INSTRUCTIONS: ("trusted file", "trusted files"),
+        ItemKind.TEAM: ("entry of your team", "entries of your team"),
     }
     counts = {kind: sum(each.item.kind is kind for each in rest) for kind in names}
     return ", ".join(f"{count} {names[kind][count > 1]}" for kind, count in counts.items() if count)

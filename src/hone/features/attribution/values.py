@@ -17,6 +17,8 @@ class ItemKind(StrEnum):
     TEMPLATE = "template"
     MEMORY = "memory"
     INSTRUCTIONS = "instructions"
+    TEAM = "team"
+    """An entry that a colleague shares; its name is theirs."""
 
 
 class ItemPlace(StrEnum):

@@ -126,7 +126,7 @@ def approve(options: Options, id: ChangeId, seal: str) -> int:
 
     Hone shows it first. Exactly what it showed takes effect. You cannot approve what you proposed yourself.
     """
-    proposal = with_home(options, lambda hone: _team(hone).proposal(id))
+    proposal = with_home(options, lambda hone: _team(hone).prepare_approval(id))
     echo(describe_proposal(proposal))
     if not _agrees(proposal.shown, seal, f"Approve team {id} as shown, for everybody?"):
         return FAILED

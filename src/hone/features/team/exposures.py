@@ -26,7 +26,7 @@ _PATH = regex(
     r"(?:/[\w.@+-]*[\w@+-]|\\[\w.@+ -]+(?=\\)|\\[\w.@+-]*[\w@+-])+[/\\]?"
     r"|(?<![\w:/.@-])(?:~|/(?:home|Users|root))/?(?=[\s,;:)]|$)"
 )
-_WEB = regex(r"\b[a-z][a-z0-9+.-]{1,15}://[^\s<>\"'`)\]]+")
+_WEB = regex(r"\b[a-z][a-z0-9+.-]{1,15}://[^\s<>\"'`)\]]*[^\s<>\"'`)\].,;:!?]")
 _HOST = regex(
     r"\b(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+(?:internal|intranet|corp|local|lan|home|localdomain|private"
     r"|com|net|org|io|dev|cloud|ai|app|de|at|ch|fr|es|it|nl|pl|uk|eu|us|in|jp|cn|br|ca|au)\b(?![\w(]|\.\w)",

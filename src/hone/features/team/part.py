@@ -13,7 +13,9 @@ from hone.core.tool import Tool
 from hone.core.transcript import Transcript
 from hone.core.work import Work
 from hone.features.team.service import TEAM, TeamKnowledge
+from hone.features.team.showing import describe_log
 from hone.features.team.tools import SharedSkillList, SharedSkillView
+from hone.knowledge import descriptions
 from hone.prompt.shared import describe_shared_news, read_told, shared_section
 
 
@@ -57,6 +59,13 @@ class TeamPart(Part):
 
     async def shared_entries(self) -> Sequence[str]:
         return [each.text for each in (await self.read()).entries]
+
+    async def log_lines(self, limit: int) -> Sequence[str]:
+        if not self._is_on:
+            return ()
+        made = await descriptions.describe(self.team.keeper, await self.team.log(limit))
+        lines = [describe_log(each) for each in made]
+        return ["", "Shared by your team (hone team log):", *lines] if lines else ()
 
     def wrap(self, tools: Sequence[Tool], folder: Path, work: Work) -> Sequence[Tool]:
         if not self._is_on:

@@ -144,13 +144,12 @@ async def find_entry(hone: Hone, match: str) -> FoundEntry:
 
 
 async def find_trust(keeper: Keeper, origin: Entry | None) -> Trust:
-    """Return the lowest label of what a change rests on, also of those that it approves, restores or moves."""
+    """Return the lowest label of what a change rests on, also of those it approves, restores or moves."""
     if origin is None:
         return Trust.FOREIGN
     change = origin.change
     labels = [each.trust for each in change.author.evidence]
     if not labels or not change.confirmed:
         labels.append(change.author.trust_floor)
-    for id in (*change.sources, *((change.about,) if change.about else ())):
-        labels.append(await find_trust(keeper, await keeper.ledger.entry(id)))
-    return lowest(labels)
+    before = (*change.sources, change.about) if change.about else change.sources
+    return lowest([*labels, *[await find_trust(keeper, await keeper.ledger.entry(id)) for id in before]])

@@ -104,12 +104,17 @@ class TeamKnowledge:
             raise Refused(f"Nothing waits under number {id}. hone team pending lists what does.")
         return await self._proposal(entry)
 
-    async def approve(self, id: ChangeId, seal: str) -> Entry:
-        """Let it take effect for everybody. The sharer cannot. `seal` is that of what was seen. Raises
-        Refused."""
+    async def prepare_approval(self, id: ChangeId) -> TeamProposal:
+        """Return what waits, for a second person. Raises Refused for the sharer."""
         waiting = await self.proposal(id)
         if waiting.sharer == self.me:
             raise Refused(f"You proposed change {id} yourself; a second person must approve it.")
+        return waiting
+
+    async def approve(self, id: ChangeId, seal: str) -> Entry:
+        """Let it take effect for everybody. The sharer cannot. `seal` is that of what was seen. Raises
+        Refused."""
+        waiting = await self.prepare_approval(id)
         check_shareable(waiting.shown)
         if seal != waiting.shown.seal:
             raise Refused(OTHER)
