@@ -1,6 +1,6 @@
 """Lessons for the leak check: 200 with something planted in each, and 200 that tell nothing about anybody."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
@@ -89,7 +89,8 @@ WITH_ADDRESSES = (
 
 PRIVATE = (
     """
-salary|pregnant|divorce|diabetic|chemotherapy|wheelchair|daughter|laid off|performance review|birthday|lives in|therapist
+salary|pregnant|divorce|diabetic|chemotherapy|wheelchair|daughter|laid off|performance review
+birthday|lives in|therapist
 union member|mortgage|my kids|sick leave|transgender|mosque|resigned|burnout
 """.replace("\n", "|")
     .strip("|")
@@ -115,9 +116,7 @@ SECRETS = (
 WITH_SECRETS = ("Log in to the report tool with {} when it asks.", "The nightly export uses {} for now.")
 
 
-def _mix(
-    kind: str, leaks: list[str] | tuple[str, ...], templates: tuple[str, ...], count: int
-) -> Iterator[Planted]:
+def _mix(kind: str, leaks: Sequence[str], templates: Sequence[str], count: int) -> Iterator[Planted]:
     """Each leak in each of the sentences, at most once."""
     for number in range(count):
         turn, at = divmod(number, len(leaks))

@@ -32,9 +32,11 @@ from hone.runtime.session import Session
 from hone.settings import Settings
 from hone.settings.sections import Memory
 from tests import databases
+from tests.cli.owner import Owner
 from tests.conftest import Figures
 from tests.features.team_lessons import PLANTED, Planted
 from tests.tier import Tier
+from tests.web.rig import running
 
 LESSON = "Deploys freeze on Fridays at noon."
 TEA = "---\nname: tea\ndescription: How to make tea for guests.\n---\n\nBoil water first.\n"
@@ -347,3 +349,64 @@ async def test_without_a_team_a_prompt_has_the_same_bytes(tmp_path: Path, databa
             assert await system(alone) == await system(anna)
             with pytest.raises(Refused, match=r"docs/deploy\.md"):
                 team_of(alone)
+
+
+async def test_the_page_acts_for_the_owner_of_its_stores_whatever_a_request_names(
+    tmp_path: Path, database: str
+) -> None:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    async with (
+        running(tmp_path / "server", folder, settings=Settings(database=database)) as server,
+        people(tmp_path, database) as team,
+    ):
+        ben = await team.join("ben")
+        waits = await share(ben, LESSON)
+        await server.state.hone.keeper.note([(MEMORY, Add("Ask Marta before a release."))], OWNER)
+        shown = await server.post("/api/team/proposals", entry="Ask Marta")
+        assert (shown["change"], [each["text"] for each in shown["exposures"]]) == (None, ["Marta"])
+        body = {"entry": "Ask Marta", "seal": shown["seal"], "sharer": "ben", "owner": "ben", "me": "ben"}
+        made = await server.post("/api/team/proposals", **body)
+        listed = await server.get("/api/team")
+        assert [(each["sharer"], each["mine"]) for each in listed["pending"]] == [
+            ("ben", False),
+            ("local", True),
+        ]
+        own = await server.client.post(
+            f"/api/team/{made['change']}/approve", json={"seal": shown["seal"], "me": "ben"}
+        )
+        assert (own.status_code, "yourself" in own.text) == (422, True)
+        seal = listed["pending"][0]["seal"]
+        wrong = await server.client.post(f"/api/team/{waits}/approve", json={"seal": "0" * 16})
+        assert wrong.status_code == 422
+        approval = (await server.post(f"/api/team/{waits}/approve", seal=seal))["change"]
+        assert (await server.get("/api/team"))["entries"] == [
+            {"change": approval, "text": LESSON, "sharer": "ben", "approver": "local"}
+        ]
+        await server.post(f"/api/team/{approval}/undo", reason="wrong day")
+        assert not (await server.get("/api/team"))["entries"]
+        log = (await server.get("/api/team/log"))["changes"]
+        assert [each["deed"] for each in log] == ["undone", "approved", "proposed", "proposed"]
+
+
+def test_the_command_line_shows_first_and_takes_only_the_seal_of_what_it_showed(
+    home: Path,
+    tmp_path: Path,
+    database: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("HONE_DATABASE", database)
+    monkeypatch.chdir(tmp_path)
+    person = Owner(home, capsys, monkeypatch)
+    person.does("memory", "add", "Ask Marta before a release.")
+    shown = person("team", "propose", "1")
+    assert (shown.code, "name  Marta  at 1:5" in shown.out) == (1, True)
+    seal = shown.err.rpartition("--yes ")[2].strip()
+    assert "not what you have seen" in person.fails("team", "propose", "1", "--yes", "0" * 16)
+    assert person.does("team", "propose", "1", "--yes", seal).endswith("hone team approve 1\n")
+    assert "yourself" in person.fails("team", "approve", "1", "--yes", seal)
+    assert "local proposes an entry" in person.does("team", "pending")
+    assert person.does("team", "reject", "1", "--reason", "early") == "Team 1 is rejected by team 2.\n"
+    assert "rejected by local: early" in person.does("log")
+    assert person.does("team", "list").startswith("Your team shares nothing yet.")

@@ -4,7 +4,7 @@ It is advice, and errs on the side of showing too much: a false alarm costs a lo
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from hone.core.regex import regex
 from hone.core.secrets import redact
+from hone.core.value import replace
 from hone.core.visible import visible
 from hone.features.team.people import find_people
 
@@ -95,7 +96,21 @@ def find_exposures(text: str, people: Collection[str] = ()) -> list[Exposure]:
     shown = visible(text)
     found = [*_secrets(shown), *_shapes(shown)]
     found += [Exposure(ExposureKind.NAME, shown[at:end], at, end) for at, end in find_people(shown, people)]
-    return sorted(_outermost(found), key=lambda each: (each.start, each.kind))
+    secrets = [each for each in found if each.kind is ExposureKind.SECRET]
+    kept = [_without(each, secrets) for each in _outermost(found)]
+    return sorted(kept, key=lambda each: (each.start, each.kind))
+
+
+def _without(found: Exposure, secrets: Sequence[Exposure]) -> Exposure:
+    """Return it without the words of a secret that lies in it."""
+    if found.kind is ExposureKind.SECRET:
+        return found
+    text = found.text
+    for each in reversed(secrets):
+        if each.start < found.end and found.start < each.end:
+            start, end = max(each.start - found.start, 0), each.end - found.start
+            text = f"{text[:start]}…{text[end:]}"
+    return replace(found, text=text)
 
 
 def _secrets(text: str) -> Iterator[Exposure]:

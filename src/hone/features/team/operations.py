@@ -4,6 +4,8 @@ from typing import Annotated, Any
 
 import msgspec
 
+from hone.core.errors import Refused
+from hone.core.knowledge import SharedKnowledge
 from hone.core.ledger import ChangeId
 from hone.features.team.part import TeamPart
 from hone.features.team.service import TeamKnowledge
@@ -41,11 +43,14 @@ def _team(call: OperationCall[Any, Any]) -> TeamKnowledge:
 
 
 async def listed(call: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
-    """What the team shares, what waits for a second person, and who asks."""
-    team = _team(call)
+    """What the team shares, what waits for a second person, and who asks. Without a team, why not."""
+    try:
+        team = _team(call)
+    except Refused as error:
+        return {"me": None, "why": str(error), **shared_data(SharedKnowledge()), "pending": []}
     known = await team.reader.read(call.state.hone.library.today)
     waiting = [proposal_data(each, team.me) for each in await team.pending()]
-    return {"me": team.me, **shared_data(known), "pending": waiting}
+    return {"me": team.me, "why": "", **shared_data(known), "pending": waiting}
 
 
 async def log(call: OperationCall[LogLimit, Nothing]) -> dict[str, Any]:

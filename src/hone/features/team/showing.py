@@ -16,7 +16,7 @@ DEEDS = {ChangeKind.APPROVE: "approved", ChangeKind.REJECT: "rejected", ChangeKi
 
 def describe_shown(shown: Shown) -> Iterator[str]:
     """Yield all of the text, then what it would tell, each with its place."""
-    for file, text in shown.texts.items():
+    for file, text in shown.readable.items():
         if file:
             yield f"{shown.skill}/{visible(file)}"
         yield from (f"  {line}".rstrip() for line in visible(text).rstrip("\n").split("\n"))
@@ -66,7 +66,7 @@ def shown_data(shown: Shown) -> dict[str, Any]:
     """Return it for programs."""
     return {
         "skill": shown.skill or None,
-        "texts": dict(shown.texts),
+        "texts": dict(shown.readable),
         "exposures": [
             {"kind": each.kind, "text": each.text, "place": each.place} for each in shown.exposures
         ],

@@ -7,6 +7,7 @@ from msgspec import Struct, to_builtins
 
 from hone.core.ledger import ChangeId
 from hone.core.messages import canonical, digest
+from hone.core.secrets import redact
 from hone.core.trust import Trust
 from hone.features.team.exposures import Exposure, ExposureKind
 
@@ -42,8 +43,9 @@ class Shown(Struct, frozen=True):
         return tuple(each for each in self.exposures if each.kind is ExposureKind.SECRET)
 
     @property
-    def name(self) -> str:
-        return f"the skill {self.skill}" if self.skill else "this entry"
+    def readable(self) -> Mapping[str, str]:
+        """The texts for a screen: without the words of secrets, which nobody may agree to anyway."""
+        return {file: redact(text) for file, text in self.texts.items()} if self.secrets else self.texts
 
 
 class TeamProposal(Struct, frozen=True):

@@ -21,6 +21,7 @@ import * as session from "./session.js";
 import * as sessions from "./sessions.js";
 import * as skill from "./skill.js";
 import * as skills from "./skills.js";
+import * as team from "./team.js";
 import * as template from "./template.js";
 import * as templates from "./templates.js";
 import { listen } from "./palette.js";
@@ -28,7 +29,7 @@ import * as talks from "./talks.js";
 
 const PAGES = { chat: [chat], learning: [learning], journal: [journal], skills: [skills, skill],
   sessions: [sessions, session], reviews: [reviews], figures: [figures], access: [access], more: [more],
-  payback: [payback], curator: [curator], permissions: [permissions], templates: [templates, template], experiments: [experiments, experiment], backends: [backends] };
+  payback: [payback], curator: [curator], permissions: [permissions], templates: [templates, template], experiments: [experiments, experiment], backends: [backends], team: [team] };
 const FURTHER = new Map(more.VIEWS.map(([page, title]) => [page, title]));
 const main = document.getElementById("main");
 let leaving = new AbortController();

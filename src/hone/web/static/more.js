@@ -11,6 +11,7 @@ export const VIEWS = [
   ["templates", "Templates", "Tool calls that worked, kept as examples for new conversations."],
   ["experiments", "Experiments", "Whether a lesson helps, measured with it and without it."],
   ["backends", "Memory backends", "Where Hone stores copies of what it knows, and how the choices compare."],
+  ["team", "Team", "What your colleagues share, and what waits for a second person."],
   ["access", "Access", "Signed-in browsers, and a one-time link for another one."],
 ];
 

@@ -11,7 +11,7 @@ const PAGES = [["chat", "New conversation", ""], ["learning", "Learning", "what 
   ["reviews", "Reviews", "what Hone looks back over"], ["figures", "Usage", "tokens and cost"], ["payback", "Payback", "what each lesson cost and saved"],
   ["curator", "Curator", "unused and overlapping skills"], ["permissions", "Permissions", "what Hone may do without asking"],
   ["templates", "Templates", "examples for new conversations"], ["experiments", "Experiments", "whether a lesson helps"],
-  ["backends", "Memory backends", "copies of what Hone knows"], ["access", "Access", "signed-in browsers"]];
+  ["backends", "Memory backends", "copies of what Hone knows"], ["team", "Team", "what colleagues share"], ["access", "Access", "signed-in browsers"]];
 const KEYS = [["Ctrl K", "Everything that can be done, by name"], ["/", "A command or a skill; elsewhere: search"], ["?", "This list"],
   ["Enter", "Send; during an answer, queue it"], ["Shift Enter", "A new line"], ["Esc", "Stop the answer; close what is open"],
   ["y s a n r", "Answer a question: once, in this conversation, always, no, no with a reason"],
