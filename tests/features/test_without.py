@@ -74,6 +74,7 @@ OWN = {
     "recall": "recall",
     "recheck": "recheck",
     "sharing": "skills sync",
+    "team": "team",
     "telemetry": "",
     "templates": "templates",
     "traces": "traces",

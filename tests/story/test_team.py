@@ -22,7 +22,7 @@ from hone.features.team.part import TeamPart
 from hone.features.team.preparing import ABOUT_YOU, FOREIGN, WITHDRAWN, Preparing
 from hone.features.team.promoting import prepare, promote_entry
 from hone.features.team.service import TeamKnowledge
-from hone.features.team.values import ENTRY, FoundExposure, Shown
+from hone.features.team.values import ENTRY, FoundExposure, ShareReport
 from hone.knowledge import journal
 from hone.knowledge.journal import Add
 from hone.knowledge.keeper import OWNER
@@ -238,7 +238,7 @@ async def test_no_leak_passes_unseen_and_nothing_reaches_anybody_before_the_seco
     assert refused == sum(each.kind == "secret" for each in chosen)
 
 
-async def seen(hone: Hone, planted: Planted) -> Shown:
+async def seen(hone: Hone, planted: Planted) -> ShareReport:
     """What a sharer sees. A secret cannot stand in the journal; here it came in a way of its own."""
     if planted.kind != "secret":
         return await team_of(hone).prepare_entry(planted.text)

@@ -55,6 +55,8 @@ PG_SEARCH = "tests/stores/test_postgres_search.py"
 
 CHECKOUT_TESTS, SERVED_TESTS = "tests/features/test_checkouts.py", "tests/story/test_served.py"
 
+TEAM_TESTS, TEAM = "tests/story/test_team.py", "features/team/"
+
 TRUST_TESTS = "tests/learning/test_reconsider.py"
 
 CHECK_TESTS, GATE_TESTS = "tests/features/test_checks.py", "tests/features/test_gate.py"
@@ -2167,5 +2169,85 @@ MUTATIONS = (
         "                if found is None or found[0] != data:\n",
         "                if found is None:\n",
         SERVED_TESTS,
+    ),
+    of(
+        "team: a second person",
+        "who proposes can approve",
+        f"{TEAM}service.py",
+        "        if waiting.sharer == self.me:\n",
+        "        if False:\n",
+        f"{TEAM_TESTS}::test_a_lesson_reaches_a_colleague_after_a_second_person_agreed",
+    ),
+    of(
+        "team: a proposal waits",
+        "what is proposed takes effect at once",
+        "knowledge/admission.py",
+        '        return Verdict(ChangeState.PENDING, cause="; ".join((SECOND, *flags)))\n',
+        "        return Verdict(ChangeState.ACTIVE, confirmed=True)\n",
+        f"{TEAM_TESTS}::test_a_lesson_reaches_a_colleague_after_a_second_person_agreed",
+    ),
+    of(
+        "team: undo",
+        "an undo is undone, and shares again what was taken back",
+        f"{TEAM}service.py",
+        "        if entry.change.kind is not ChangeKind.APPROVE:\n",
+        "        if False:\n",
+        f"{TEAM_TESTS}::test_a_lesson_reaches_a_colleague_after_a_second_person_agreed",
+    ),
+    of(
+        "team: who may undo",
+        "anybody takes back what others share",
+        f"{TEAM}service.py",
+        "        if self.me not in (sharer, entry.change.author.name, OPERATOR):\n",
+        "        if False:\n",
+        f"{TEAM_TESTS}::test_a_lesson_reaches_a_colleague_after_a_second_person_agreed",
+    ),
+    of(
+        "team: the proposal that was shown",
+        "a proposal needs no look",
+        f"{TEAM}service.py",
+        "        if seal != shown.seal:\n",
+        "        if False:\n",
+        f"{TEAM_TESTS}::test_a_yes_binds_to_what_was_shown_and_a_foreign_lesson_says_so",
+    ),
+    of(
+        "team: the approval that was shown",
+        "an approval needs no look",
+        f"{TEAM}service.py",
+        "        if seal != waiting.shown.seal:\n",
+        "        if False:\n",
+        f"{TEAM_TESTS}::test_a_yes_binds_to_what_was_shown_and_a_foreign_lesson_says_so",
+    ),
+    of(
+        "team: foreign lessons",
+        "an approval hides that a lesson is foreign",
+        f"{TEAM}preparing.py",
+        "    before = (*change.sources, change.about) if change.about else change.sources\n",
+        "    before = ()\n",
+        f"{TEAM_TESTS}::test_a_yes_binds_to_what_was_shown_and_a_foreign_lesson_says_so",
+    ),
+    of(
+        "team: secrets",
+        "a secret is shared",
+        f"{TEAM}preparing.py",
+        "    if shown.secrets:\n",
+        "    if False:\n",
+        f"{TEAM_TESTS}::test_no_leak_passes_unseen_and_nothing_reaches_anybody_before_the_second_yes",
+    ),
+    of(
+        "team: copies in the journal",
+        "an agent copies what a colleague shares",
+        "knowledge/vetting.py",
+        "        if is_copy and not quotes(wording, author.quotes):\n",
+        "        if False:\n",
+        f"{TEAM_TESTS}::test_what_a_colleague_shares_is_never_the_owners_word",
+    ),
+    of(
+        "team: erasing",
+        "a person erases what others shared",
+        f"{TEAM}erasing.py",
+        "        if team.me == OPERATOR:\n",
+        "        if True:\n",
+        f"{TEAM_TESTS}::test_what_a_person_shared_is_erased_with_their_other_words",
     ),
 )

@@ -22,7 +22,7 @@ from hone.features.team.showing import (
     proposal_data,
     shared_data,
 )
-from hone.features.team.values import Shown
+from hone.features.team.values import ShareReport
 from hone.knowledge import descriptions
 
 ID = click.IntRange(1)
@@ -67,7 +67,7 @@ def propose(options: Options, entry: str, skill: str, reason: str, seal: str) ->
     if bool(entry) is bool(skill):
         raise click.UsageError("Name one entry, or one skill with --skill.")
 
-    async def prepare(known: TeamKnowledge) -> Shown:
+    async def prepare(known: TeamKnowledge) -> ShareReport:
         return await (known.prepare_skill(skill) if skill else known.prepare_entry(entry))
 
     shown = with_home(options, lambda hone: prepare(_team(hone)))
@@ -84,7 +84,7 @@ def propose(options: Options, entry: str, skill: str, reason: str, seal: str) ->
     return 0
 
 
-def _agrees(shown: Shown, seal: str, question: str) -> bool:
+def _agrees(shown: ShareReport, seal: str, question: str) -> bool:
     """Ask, or take the seal of what was shown before."""
     if seal:
         if seal == shown.seal:

@@ -13,7 +13,7 @@ from hone.core.trust import Trust, lowest
 from hone.core.visible import one_line
 from hone.features.team.exposures import find_exposures
 from hone.features.team.people import find_people
-from hone.features.team.values import ENTRY, Shown, place_exposures
+from hone.features.team.values import ENTRY, ShareReport, place_exposures
 from hone.knowledge.journal import entries
 from hone.knowledge.keeper import Keeper
 from hone.knowledge.sections import Section, sections
@@ -29,7 +29,7 @@ MEMBERS = 500
 """Changes of the team among which its members' names are looked for."""
 
 
-def check_shareable(shown: Shown) -> None:
+def check_shareable(shown: ShareReport) -> None:
     """Raise Refused for what is never shared."""
     if shown.secrets:
         kinds = ", ".join(f"{each.text} at {each.place}" for each in shown.secrets)
@@ -47,7 +47,7 @@ class Preparing:
         self._hone = hone
         self._keeper = keeper
 
-    async def prepare_entry(self, match: str) -> Shown:
+    async def prepare_entry(self, match: str) -> ShareReport:
         found = await find_entry(self._hone, match)
         if found.section.target.startswith(PROJECT):
             raise Refused(
@@ -61,7 +61,7 @@ class Preparing:
         trust = await find_trust(self._hone.keeper, origin)
         return await self.show("", {ENTRY: pin(found.text, on=False)}, trust, tuple(remarks))
 
-    async def prepare_skill(self, name: str) -> Shown:
+    async def prepare_skill(self, name: str) -> ShareReport:
         files = await self._hone.library.files(name)
         if ARCHIVED in files or FAILED in files:
             raise Refused(f"The skill {name} is not in use; the team gets only what you use yourself.")
@@ -81,7 +81,7 @@ class Preparing:
 
     async def show(
         self, name: str, texts: Mapping[str, str], trust: Trust, remarks: Sequence[str] = ()
-    ) -> Shown:
+    ) -> ShareReport:
         """Return texts with what they would tell. A label never gets better here: it is no owner's word for
         anybody else."""
         people = await self._people()
@@ -94,7 +94,7 @@ class Preparing:
         label = [FOREIGN] if trust is Trust.FOREIGN else []
         again = [WITHDRAWN] if await self._is_withdrawn(name, texts) else []
         every = tuple(dict.fromkeys((*remarks, *label, *again, *odd)))
-        return Shown(name, dict(texts), tuple(found), every, min(trust, Trust.LOCAL))
+        return ShareReport(name, dict(texts), tuple(found), every, min(trust, Trust.LOCAL))
 
     async def _people(self) -> frozenset[str]:
         """Return names that are looked for in any case: of this account, of the team's members, and of people

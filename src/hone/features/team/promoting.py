@@ -11,7 +11,7 @@ from hone.core.ledger import PROJECT, Entry, Target
 from hone.features.team.exposures import find_exposures
 from hone.features.team.preparing import find_entry, find_trust
 from hone.features.team.showing import describe_shown
-from hone.features.team.values import ENTRY, Shown, place_exposures
+from hone.features.team.values import ENTRY, ShareReport, place_exposures
 from hone.knowledge.journal import Add, Edit, Remove
 from hone.knowledge.keeper import OWNER
 from hone.knowledge.sections import targets
@@ -43,19 +43,19 @@ def promote(options: Options, entry: str, part: str, yes: bool) -> int:
         return FAILED
     made = with_home(options, lambda hone: promote_entry(hone, text, part))
     click.echo(
-        f"Saved as change {made.id}: the entry is part of {part} now. Undo it with: hone undo {made.id}"
+        f"Saved as change {made.id}: the entry is in {part} now. Undo it with: hone undo {made.id}"
     )
     return 0
 
 
-async def prepare(hone: Hone, match: str) -> tuple[Shown, str]:
+async def prepare(hone: Hone, match: str) -> tuple[ShareReport, str]:
     """Return an entry of this folder's project as it is shown. Raises Refused for any other."""
     found = await find_entry(hone, match)
     if not found.section.target.startswith(PROJECT):
         raise Refused(f"This entry is yours in every folder already, in {found.section.name}.")
     trust = await find_trust(hone.keeper, found.origin)
     exposures = place_exposures(ENTRY, found.text, find_exposures(found.text))
-    return Shown("", {ENTRY: found.text}, tuple(exposures), trust=trust), found.text
+    return ShareReport("", {ENTRY: found.text}, tuple(exposures), trust=trust), found.text
 
 
 async def promote_entry(hone: Hone, text: str, part: str) -> Entry:

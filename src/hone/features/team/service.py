@@ -25,7 +25,7 @@ from hone.core.skill import ORIGIN, SkillOrigin
 from hone.core.trust import Trust
 from hone.features.team.preparing import Preparing, check_shareable
 from hone.features.team.reading import SharedReader, find_sharer
-from hone.features.team.values import ENTRY, Shown, TeamProposal
+from hone.features.team.values import ENTRY, ShareReport, TeamProposal
 from hone.knowledge.admission import KeeperRules
 from hone.knowledge.folding import load_steps
 from hone.knowledge.journal import Add, entries
@@ -67,15 +67,15 @@ class TeamKnowledge:
 
     # Propose
 
-    async def prepare_entry(self, match: str) -> Shown:
+    async def prepare_entry(self, match: str) -> ShareReport:
         """Return an entry of one's own as it would be shared. Raises Refused if none or several match."""
         return await self._preparing.prepare_entry(match)
 
-    async def prepare_skill(self, name: str) -> Shown:
+    async def prepare_skill(self, name: str) -> ShareReport:
         """Return a skill of one's own as it would be shared. Raises Missing or Refused."""
         return await self._preparing.prepare_skill(name)
 
-    async def propose(self, shown: Shown, seal: str, reason: str = "") -> Entry:
+    async def propose(self, shown: ShareReport, seal: str, reason: str = "") -> Entry:
         """Let something wait for a second person. `seal` is that of what the sharer has seen. The
         conversation that it came from stays with the sharer. Raises Refused."""
         check_shareable(shown)

@@ -7,14 +7,14 @@ from hone.cli.output import day, moment
 from hone.core.knowledge import SharedKnowledge
 from hone.core.ledger import ChangeKind, ChangeState, Entry
 from hone.core.visible import one_line, visible
-from hone.features.team.values import Shown, TeamProposal
+from hone.features.team.values import ShareReport, TeamProposal
 from hone.knowledge.descriptions import DescribedChange
 from hone.prompt.shared import skill_line
 
 DEEDS = {ChangeKind.APPROVE: "approved", ChangeKind.REJECT: "rejected", ChangeKind.UNDO: "undone"}
 
 
-def describe_shown(shown: Shown) -> Iterator[str]:
+def describe_shown(shown: ShareReport) -> Iterator[str]:
     """Yield all of the text, then what it would tell, each with its place."""
     for file, text in shown.readable.items():
         if file:
@@ -62,7 +62,7 @@ def describe_log(change: DescribedChange) -> str:
     return f"team {entry.id}  {day(entry.at)}  {deed} by {one_line(author.name, 64)}{why}  {words}{state}"
 
 
-def shown_data(shown: Shown) -> dict[str, Any]:
+def shown_data(shown: ShareReport) -> dict[str, Any]:
     """Return it for programs."""
     return {
         "skill": shown.skill or None,

@@ -23,7 +23,7 @@ class FoundExposure(Struct, frozen=True):
     place: str
 
 
-class Shown(Struct, frozen=True):
+class ShareReport(Struct, frozen=True):
     """What a person sees before they share or approve something: all of its text, what it would tell, and
     where it comes from. A yes binds to `seal`, which covers all of that. `skill` is empty for an entry;
     `texts` are by file; `remarks` are sentences. `trust` is the lowest label of what it rests on."""
@@ -55,7 +55,7 @@ class TeamProposal(Struct, frozen=True):
     at: datetime
     sharer: str
     reason: str
-    shown: Shown
+    shown: ShareReport
 
 
 def place_exposures(file: str, text: str, found: list[Exposure]) -> list[FoundExposure]:
