@@ -42,6 +42,7 @@ SOURCE = Path(hone.__file__).parent
 NAME = "trip-planning"
 TEXT = f"---\nname: {NAME}\ndescription: Plan a trip day by day.\n---\n\nBook the train.\n"
 ERASER = "features/erasing/database.py DatabaseEraser"
+TEAM = "features/team/service.py TeamKnowledge"  # of the team's own ledger
 KEEPER, FILE_SYNC = "knowledge/keeper.py", "knowledge/file_sync.py"
 
 # Where it is written in the code
@@ -57,7 +58,11 @@ DOORS = {
         "knowledge/items.py Items._record",
     },
     "items.keep": {"features/backends/access.py Access._changed", f"{ERASER}._uninstall"},
-    "store.erase": {f"{ERASER}.erase", "features/erasing/places.py ProvenanceEraser._erase"},
+    "store.erase": {
+        f"{ERASER}.erase",
+        "features/erasing/places.py ProvenanceEraser._erase",
+        "features/team/erasing.py TeamEraser.erase",  # of what its owner shared
+    },
     "ledger.mark_published": {
         f"{FILE_SYNC} FileSync._write",
         f"{FILE_SYNC} FileSync.adopt",
@@ -99,6 +104,8 @@ DOORS = {
         "features/checkouts/service.py _record",
         "features/recheck/entries.py settle",
         "features/payback/unused.py propose",
+        "features/team/promoting.py promote_entry",
+        f"{TEAM}.propose",
         "web/operations/journal.py _noted",
     },
     "keeper.edit_skill": {
@@ -112,6 +119,7 @@ DOORS = {
         "features/experiments/findings.py _proposed",
         "features/experiments/scratch_home.py furnish",  # of the scratch home of an experiment
         "features/mcp/server/sending.py _propose_skill",
+        f"{TEAM}.propose",
         f"{ERASER}._uninstall",
         "web/operations/skills.py _shelve",
     },
@@ -122,6 +130,7 @@ DOORS = {
         "cli/slash.py _undo",
         "features/backends/part.py MemoryPart.deliver",
         "knowledge/sources.py withdraw",
+        f"{TEAM}.undo",
         "web/operations/changes.py undo",
     },
     "keeper.confirm": {"features/experiments/findings.py _confirmed", "web/operations/changes.py confirm"},
@@ -130,6 +139,7 @@ DOORS = {
         "features/imports/knowledge_commands.py _approve_lessons",
         "learning/reconsider.py reconsider",
         "cli/slash.py _approve",
+        f"{TEAM}.approve",
         "web/operations/changes.py approve",
     },
     "keeper.reject": {
@@ -137,6 +147,7 @@ DOORS = {
         "cli/slash.py _reject",
         f"{ERASER}._reject_empty",
         "knowledge/sources.py withdraw",
+        f"{TEAM}.reject",
         "web/operations/changes.py reject",
     },
 }

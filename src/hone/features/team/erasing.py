@@ -35,13 +35,13 @@ class TeamEraser:
         words = await self._words(what)
         if not words:
             return ()
-        rewrite = import_object(REWRITE)(Scrubber(words))
-        await self._store().erase(Erasure(words=words), rewrite, stamp(self._hone.clock.now()))
+        rewrite, store = import_object(REWRITE)(Scrubber(words)), self._store()
+        await store.erase(Erasure(words=words), rewrite, stamp(self._hone.clock.now()))
         team = self._team
         for entry in await team.keeper.ledger.pending():
             if all(step.before == step.after for step in await load_steps(team.keeper.ledger, entry.change)):
                 await team.reject(entry.id)
-        await self._store().finish()
+        await store.finish()
         return [HELD]
 
     @property

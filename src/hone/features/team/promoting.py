@@ -42,9 +42,7 @@ def promote(options: Options, entry: str, part: str, yes: bool) -> int:
     if not yes and not click.confirm("Use this entry in every folder?"):
         return FAILED
     made = with_home(options, lambda hone: promote_entry(hone, text, part))
-    click.echo(
-        f"Saved as change {made.id}: the entry is in {part} now. Undo it with: hone undo {made.id}"
-    )
+    click.echo(f"Saved as change {made.id}: the entry is in {part} now. Undo it with: hone undo {made.id}")
     return 0
 
 
