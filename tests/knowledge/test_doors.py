@@ -17,7 +17,7 @@ import hone
 from hone.cli.main import cli, perform
 from hone.core.clock import ManualClock
 from hone.core.ids import SessionId
-from hone.core.ledger import MEMORY, USER, Actor, Author, Change, Entry, Evidence, copy, skill
+from hone.core.ledger import MEMORY, USER, Actor, Author, Change, Entry, Evidence, copy, project, skill
 from hone.core.messages import user
 from hone.core.ports import Header
 from hone.core.skill import DOCUMENT
@@ -375,6 +375,8 @@ TYPED: tuple[tuple[str, list[tuple[str, str]]], ...] = (
     ("memory unpin rain", [("unpin", MEMORY)]),
     ("memory rm rain", [("remove", MEMORY)]),
     ("memory edit", [("edit", MEMORY)]),
+    ("memory add 'Likes snow.' --to project", [("add", project("CWD"))]),
+    ("memory promote snow --yes", [("remove", project("CWD")), ("add", MEMORY)]),
     (f"skills new {NAME} --from FILE", [("create", skill(NAME))]),
     (f"skills edit {NAME}", [("edit", skill(NAME))]),
     (f"skills pin {NAME}", [("pin", skill(NAME))]),
@@ -428,7 +430,10 @@ def test_each_command_leaves_its_entries_and_a_look_leaves_none(
         after = asyncio.run(made(home))
         assert [each.change for each in after[: len(before)]] == [each.change for each in before]
         left = [line(each) for each in after[len(before) :]]
-        targets = [(deed, target.replace("THERE", str(there))) for deed, target in wanted]
+        targets = [
+            (deed, target.replace("THERE", str(there)).replace("CWD", str(Path.cwd())))
+            for deed, target in wanted
+        ]
         assert left == [(deed, "owner", target, "active") for deed, target in targets], typed
     count = len(asyncio.run(made(home)))
     for typed in LOOKS:

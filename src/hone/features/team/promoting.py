@@ -61,5 +61,6 @@ async def promote_entry(hone: Hone, text: str, part: str) -> Entry:
     known, found = targets(hone.folder), await find_entry(hone, text)
     edits: list[tuple[Target, Edit]] = [(known["project"], Remove(text)), (known[part], Add(text))]
     moved = found.origin.id if found.origin else None
-    made = await writable_keeper(hone).note(edits, OWNER, moved=moved)
+    keeper = writable_keeper(hone)
+    made = await keeper.note(edits, OWNER, moved=moved)
     return made[0]
