@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from hone.app import Hone
-from hone.cli.crew import OwnersHone
 from hone.core.erasure import Erasure
 from hone.core.errors import Refused
 from hone.core.ids import SessionId
@@ -31,6 +30,7 @@ from hone.models.scripted import Scripted, call, lines
 from hone.runtime.session import Session
 from hone.settings import Settings
 from hone.settings.sections import Memory
+from hone.web.owners_hone import OwnersHone
 from tests import databases
 from tests.cli.owner import Owner
 from tests.conftest import Figures
