@@ -35,7 +35,11 @@ daily = 1000000.0
 unpaid = 0
 [memory]
 project = 1000000
+[prices."openai/scripted"]
+input = 1.0
+output = 4.0
 """
+"""With a price, since a day has a bound of tokens where none is known."""
 ADDRESS = re.compile(rb"(http://127\.0\.0\.1:\d+)/login\?ticket=")
 PATIENCE = 60.0
 
