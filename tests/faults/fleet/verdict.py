@@ -28,8 +28,9 @@ async def examine(fleet: Fleet, record: Record) -> dict[str, Any]:
     stored, due = await read_talks(fleet.stores[OWNER], [job for owner, job in jobs if owner == OWNER])
     fed = [f"{owner}/{job.session}" for owner, job in jobs if job.session.startswith("s")]
     reviews = [*fed, *(f"{OWNER}/{ticket}" for ticket in due)]
-    for each in record.odd[:5]:
-        print(each, file=sys.stderr)
+    missing = [f"not applied: {each}" for each in reviews if not added[each]]
+    for line in (*record.odd[:5], *missing[:5]):
+        print(line, file=sys.stderr)
     acknowledged = [ticket for ticket, fate in record.fates.items() if fate is Fate.ACKNOWLEDGED]
     return {
         "reviews": len(jobs),
