@@ -134,6 +134,7 @@ async def measure_parts(url: str, count: int) -> None:
         steps: dict[str, Callable[[], Awaitable[object]]] = {
             "claim and release": claim,
             "confirm a claim": lambda: claims.confirm("conversation-other"),
+            "say that it does not hang": claims.beat,
             "begin and end a turn": turn,
             "look for what others left": lambda: board.receive((), ("",)),
             "list busy conversations": board.busy,

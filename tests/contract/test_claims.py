@@ -16,6 +16,7 @@ from hone.core.claims import Claims
 from hone.core.errors import StoreError
 from hone.files.locks import FOLDER
 from hone.stores.claims import FileClaims
+from hone.stores.postgres import lease
 from hone.stores.postgres.claims import PostgresClaims
 from hone.stores.postgres.database import PostgresDatabase, PostgresPool
 from tests import databases
@@ -183,6 +184,42 @@ async def test_a_claim_that_was_lost_is_noticed_and_taken_again_unless_somebody_
         assert free
     for pool in pools:
         await pool.close()
+
+
+async def test_a_process_that_beats_and_then_hangs_loses_its_claims_and_knows_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Here PostgreSQL waits for a moment, elsewhere for ten seconds."""
+    owner = new_owner()
+    pools = [PostgresPool(databases.shared(), lanes=1, readers=1) for _ in range(2)]
+    one, two = (PostgresClaims(PostgresDatabase(pool, owner)) for pool in pools)
+    async with two.hold("other"), one.hold("tree"), one.hold("left"), asyncio.timeout(60):
+        monkeypatch.setattr(lease, "EXPIRE", lease.EXPIRE.replace("10s", "50ms"))
+        await one.beat()
+        await until_free(two, "tree")
+        assert await two.find_held({"other"}) == {"other"}, "it never beat"
+        async with two.hold("tree") as taken:
+            assert taken
+            assert not await one.confirm("tree")
+            assert await one.confirm("left"), "nobody wanted it"
+        await until_free(two, "left")  # the next connection expires as well
+    for pool in pools:
+        await pool.close()
+
+
+async def test_where_the_server_cannot_be_heard_a_claim_is_not_taken_for_certain(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pool, name = PostgresPool(databases.shared(), lanes=1, readers=1), (new_owner(), "tree")
+    claims = PostgresClaims(PostgresDatabase(pool, name[0]))
+    async with claims.hold("tree"):
+        assert pool.lease.is_certain(name)
+        await claims.beat()
+        assert pool.lease.is_certain(name)
+        monkeypatch.setattr(lease, "SILENCE", 0)
+        assert not pool.lease.is_certain(name), "the server may have ended it without a word"
+        assert await claims.confirm("tree"), "so it is asked"
+    await pool.close()
 
 
 async def test_a_broken_connection_of_another_kind_costs_no_claim() -> None:

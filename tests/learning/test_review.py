@@ -138,6 +138,7 @@ class Losing:
     def __init__(self, claims: Claims) -> None:
         self.inner, self.lost = claims, False
         self.hold, self.find_held, self.sweep = claims.hold, claims.find_held, claims.sweep
+        self.beat = claims.beat
 
     async def confirm(self, name: str) -> bool:
         return not self.lost and await self.inner.confirm(name)

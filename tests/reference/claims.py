@@ -22,6 +22,9 @@ class InMemoryClaims:
     async def confirm(self, name: str) -> bool:
         return name in self._held
 
+    async def beat(self) -> None:
+        """Nothing times out."""
+
     async def find_held(self, names: Collection[str]) -> frozenset[str]:
         return frozenset(self._held.intersection(names))
 

@@ -499,6 +499,31 @@ async def test_after_the_servers_connections_were_cut_reads_and_writes_go_on(
     assert len((await stores.sessions.load(A)).transcript) == 2
 
 
+async def test_a_writer_that_hangs_in_the_middle_of_a_write_keeps_nobody_out(
+    postgres: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Here PostgreSQL waits for a moment, elsewhere for ten seconds."""
+    owner, begun, released = new_owner(), threading.Event(), threading.Event()
+    pools = [PostgresPool(postgres, lanes=1, readers=1) for _ in range(2)]
+    hung, other = (PostgresDatabase(pool, owner) for pool in pools)
+
+    def hang(rows: Rows) -> None:
+        begun.set()
+        released.wait(60)
+
+    short = database_module.BREAK_OFF.replace("10s", "50ms")
+    with monkeypatch.context() as patched:
+        patched.setattr(database_module, "BREAK_OFF", short)
+        writing = asyncio.create_task(hung.write(hang, alone=True))
+        await asyncio.to_thread(begun.wait)
+    await other.write(lambda rows: rows.execute("SELECT 1"), alone=True)
+    released.set()
+    with pytest.raises(StoreError):
+        await writing
+    for pool in pools:
+        await pool.close()
+
+
 async def test_a_closed_database_takes_nothing_more(postgres: str) -> None:
     stores = open_stores(postgres, "", new_owner())
     await stores.sessions.start(Header(B, NOW), PREFIX, said("one").nodes)

@@ -52,6 +52,7 @@ MOVING_TESTS = "tests/features/test_moving_in.py"
 
 PG_TESTS, PG = "tests/stores/test_postgres.py", "stores/postgres/"
 PG_SEARCH = "tests/stores/test_postgres_search.py"
+CLAIM_TESTS = "tests/contract/test_claims.py"
 
 CHECKOUT_TESTS, SERVED_TESTS = "tests/features/test_checkouts.py", "tests/story/test_served.py"
 
@@ -273,6 +274,30 @@ MUTATIONS = (
         '        return bool(fate == "committed")\n',
         "        return False\n",
         PG_TESTS,
+    ),
+    of(
+        "postgres: hung writer",
+        "a process that is stopped in the middle of a write keeps its locks",
+        f"{PG}database.py",
+        "            connection.execute(BREAK_OFF)\n",
+        "            pass\n",
+        PG_TESTS,
+    ),
+    of(
+        "postgres: hung server",
+        "the claims of a process that hangs do not expire",
+        f"{PG}lease.py",
+        '        execute(EXPIRE if self._can_expire else "SELECT 1")\n',
+        '        execute("SELECT 1")\n',
+        CLAIM_TESTS,
+    ),
+    of(
+        "postgres: silent database",
+        "a claim holds although the database was not heard for long",
+        f"{PG}lease.py",
+        "        if self._beats and time.monotonic() >= self._heard + SILENCE:\n",
+        "        if self._beats and time.monotonic() < 0:\n",
+        CLAIM_TESTS,
     ),
     of(
         "postgres: checkout",

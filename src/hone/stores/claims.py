@@ -24,6 +24,9 @@ class FileClaims:
         """A lock of the kernel is lost with the process alone."""
         return True
 
+    async def beat(self) -> None:
+        """Nothing: no lock of the kernel times out."""
+
     async def find_held(self, names: Collection[str]) -> frozenset[str]:
         return frozenset(name for name in names if is_locked(self._path(name)))
 

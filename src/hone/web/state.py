@@ -33,7 +33,9 @@ if TYPE_CHECKING:
 LOOK = 1.0
 """Seconds between two looks at what other processes did."""
 BEATS = 15
-"""Looks between two signs of life."""
+"""Looks between two signs of life to clients."""
+ALIVE = 2.0
+"""Seconds between two signs of life to the database."""
 JOBS = 50
 """The latest reviews, whose state is watched."""
 
@@ -74,6 +76,7 @@ class ServerState:
             tasks = [
                 group.create_task(self._watch()),
                 group.create_task(self.relay.run(self._act, self._renew)),
+                group.create_task(self._beat()),
             ]
             if attends:
                 self.hone.background.attend(self._hear)
@@ -88,6 +91,14 @@ class ServerState:
         """Say to other servers that this one lives."""
         stores = self.hone.stores
         return stores.claims.hold(name_server(self.relay.board.server)) if stores.shared else nullcontext()
+
+    async def _beat(self) -> None:
+        """Keep the claims of this server. One that hangs loses its conversations to the others."""
+        while self.hone.stores.shared:
+            with suppress(StoreError):  # without a database there is no claim either
+                await self.hone.stores.claims.beat()
+                await self.hone.stores.claims.confirm(name_server(self.relay.board.server))
+            await self.clock.sleep(ALIVE)
 
     def _act(self, inbox: Inbox) -> None:
         self.open_sessions.act(inbox)

@@ -56,6 +56,9 @@ class PostgresClaims(PostgresStore):
         database = self._database
         return await database.confirm((database.owner, name), lambda rows: _take(rows, name))
 
+    async def beat(self) -> None:
+        await self._database.beat()
+
     async def find_held(self, names: Collection[str]) -> frozenset[str]:
         def find(rows: Rows) -> frozenset[str]:
             return frozenset(name for (name,) in rows.execute(HELD, names=list(names)))

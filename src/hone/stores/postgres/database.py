@@ -6,7 +6,6 @@ if its caller is cancelled meanwhile.
 
 import asyncio
 import os
-import select
 import socket
 import time
 from collections import deque
@@ -24,6 +23,7 @@ from hone.core.errors import StoreError
 from hone.core.ids import SessionId
 from hone.core.monitor import DatabaseLoad
 from hone.stores.postgres.faults import describe, explain, is_lost
+from hone.stores.postgres.lease import ClaimLease
 from hone.stores.postgres.migrating import ROLE, SCHEMA, examine, migrate
 from hone.stores.postgres.text import escape_text
 
@@ -49,6 +49,8 @@ SELECT set_config('search_path', %s, false), set_config('lock_timeout', %s, fals
     set_config('role', %s, false), set_config('hone.owner', %s, false)
 """
 OWNER = "SELECT set_config('hone.owner', %s, false)"
+BREAK_OFF = f"SELECT set_config('idle_in_transaction_session_timeout', '{PATIENCE}s', false)"
+"""A process that is stopped in the middle of a write lets others write."""
 FATE = "SELECT pg_xact_status(%(number)s::xid8)"
 COLLISIONS = (errors.DeadlockDetected, errors.SerializationFailure)
 
@@ -106,9 +108,7 @@ class PostgresPool:
         self._lanes = [ThreadPoolExecutor(1, thread_name_prefix=f"hone-pg-{n}") for n in range(lanes)]
         self._readers = ThreadPoolExecutor(readers, thread_name_prefix="hone-pg-read")
         self._claimer = ThreadPoolExecutor(1, thread_name_prefix="hone-pg-claim")
-        self._claimer_number = 0
-        self._claimer_socket: int | None = None
-        self._claimed: dict[tuple[str, str], int] = {}
+        self.lease = ClaimLease()
         self._idle: dict[ThreadPoolExecutor, deque[Connection[Row]]] = {
             each: deque() for each in (*self._lanes, self._readers, self._claimer)
         }
@@ -131,27 +131,6 @@ class PostgresPool:
     def claimer(self) -> ThreadPoolExecutor:
         """One thread and one connection, which holds the advisory locks of this process."""
         return self._claimer
-
-    @property
-    def claimed(self) -> dict[tuple[str, str], int]:
-        """What this process holds, with the number of the connection that does. A connection could take its
-        own lock a second time."""
-        return self._claimed
-
-    @property
-    def claimer_number(self) -> int:
-        """Which of the connections that one after another held the locks this one is."""
-        return self._claimer_number
-
-    def is_claimer_silent(self) -> bool:
-        """Tell whether nothing was said on the connection that holds the locks. A server that ends one, or
-        ends itself, says so."""
-        socket = self._claimer_socket
-        if socket is None:
-            return False
-        poll = select.poll()
-        poll.register(socket, select.POLLIN)
-        return not poll.poll(0)
 
     def refuse_closed(self) -> None:
         if self._closed:
@@ -185,10 +164,9 @@ class PostgresPool:
             connection = idle.pop()
         except IndexError:
             connection = self._connect(owner, reading=executor is self._readers)
-            if executor is self._claimer:
-                self._claimer_number += 1
-                self._claimer_socket = connection.fileno()
         try:
+            if executor is self._claimer:
+                self.lease.use(connection)
             if self._owners[connection] != owner:
                 connection.execute(OWNER, (owner,), prepare=True)
                 self._owners[connection] = owner
@@ -197,7 +175,7 @@ class PostgresPool:
             if connection.closed:
                 del self._owners[connection]
                 if executor is self._claimer:
-                    self._claimer_socket = None
+                    self.lease.close()
             else:
                 idle.append(connection)
 
@@ -222,7 +200,7 @@ class PostgresPool:
     def _close(self) -> None:
         for executor in self._idle:
             executor.shutdown()
-        self._claimer_socket = None
+        self.lease.close()
         self._forget(self._idle)
 
     def dial(self) -> Connection[Row]:
@@ -240,6 +218,8 @@ class PostgresPool:
         if reading:
             connection.isolation_level, connection.read_only = IsolationLevel.REPEATABLE_READ, True
         connection.execute(SETTINGS, (SCHEMA, f"{PATIENCE}s", self._role, owner))
+        if not reading:
+            connection.execute(BREAK_OFF)
         escape_text(connection)
         self._owners[connection] = owner
         return connection
@@ -317,52 +297,54 @@ class PostgresDatabase:
 
     async def claim(self, name: tuple[str, str], take: Work[bool]) -> bool:
         """Take a lock that ends with this process; False if somebody has it, here or elsewhere."""
-        if name in self._pool.claimed:
+        if name in self._pool.lease.claimed:
             return False
-        self._pool.claimed[name] = 0
+        self._pool.lease.claimed[name] = 0
         taken = False
         try:
             taken = await self.on_claimer(lambda rows: self._take(rows, name, take))
         finally:
             if not taken:
-                self._pool.claimed.pop(name, None)
+                self._pool.lease.claimed.pop(name, None)
         return taken
 
     async def confirm(self, name: tuple[str, str], take: Work[bool]) -> bool:
         """Tell whether a lock is still held, and take it again if its connection broke; False if somebody
         else has it by now."""
-        number = self._pool.claimed.get(name)
-        if number is None:
+        lease = self._pool.lease
+        if name not in lease.claimed:
             return False
-        if number == self._pool.claimer_number and self._pool.is_claimer_silent():
+        if lease.is_certain(name):
             return True
 
         def ask(rows: Rows) -> bool:
             rows.execute("SELECT 1")
-            if self._pool.claimed.get(name) == self._pool.claimer_number:
-                return True
-            return self._take(rows, name, take)
+            return lease.claimed.get(name) == lease.number or self._take(rows, name, take)
 
         return await self.on_claimer(ask)
 
     def _take(self, rows: Rows, name: tuple[str, str], take: Work[bool]) -> bool:
         taken = take(rows)
         if taken:
-            self._pool.claimed[name] = self._pool.claimer_number
+            self._pool.lease.claimed[name] = self._pool.lease.number
         return taken
 
     async def release(self, name: tuple[str, str], free: Work[object]) -> None:
         """Give a lock back. One whose connection broke is free already."""
-        number = self._pool.claimed.get(name)
+        number = self._pool.lease.claimed.get(name)
 
         def give_back(rows: Rows) -> None:
-            if number == self._pool.claimer_number:
+            if number == self._pool.lease.number:
                 free(rows)
 
         try:
             await self.on_claimer(give_back)
         finally:
-            self._pool.claimed.pop(name, None)
+            self._pool.lease.claimed.pop(name, None)
+
+    async def beat(self) -> None:
+        """From now on, what this process holds is free when it has not said so for some seconds."""
+        await self.on_claimer(lambda rows: self._pool.lease.beat(rows.execute))
 
     async def on_claimer(self, work: Work[T]) -> T:
         """Do it on the connection that holds the claims of this process."""
