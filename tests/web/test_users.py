@@ -88,7 +88,8 @@ async def serving(
     (tmp_path / "home").mkdir()
     (tmp_path / "work").mkdir()
     with databases.new_database() as url:
-        settings = Settings(database=url, prices=prices, serve=ServeSettings(**serve))
+        given = {"requests_per_minute": 0, **serve}
+        settings = Settings(database=url, prices=prices, serve=ServeSettings(**given))
         async with running(
             tmp_path / "home", tmp_path / "work", script, settings=settings, latency=latency
         ) as server:
@@ -306,8 +307,9 @@ async def test_a_user_who_floods_is_held_to_each_limit_and_told_which(tmp_path: 
             assert "0.50 USD" in await refusal(spends.post(f"/api/sessions/{session}/review", json={}))
             assert (await spends.get(f"/api/sessions/{session}")).status_code == 200
         async with team.client(team.add("keeps", storage_mb=1)) as keeps:
-            session = (await begin(keeps, random_text(900_000))).json()["session"]
+            session = (await begin(keeps, random_text(600_000))).json()["session"]
             await finished(keeps, session)  # the answer repeats it
+            assert "limit is 1 MB" in await refusal(begin(keeps, random_text(300_000)))
             assert "limit is 1 MB" in await refusal(begin(keeps))
             skill = {"name": "large", "text": random_text(5_000)}
             assert "limit is 1 MB" in await refusal(keeps.post("/api/skills", json=skill))
@@ -345,7 +347,7 @@ async def test_the_rate_of_a_user_holds_over_all_servers_together(tmp_path: Path
         waits = [servers[number % 3].enter_as("alice", "", None).wait for number in range(60)]
         for pool in pools:
             await pool.close()
-        assert 30 <= waits.count(0.0) <= 33
+        assert 10 <= waits.count(0.0) <= 13, "ten at once"
         assert all(0 < wait <= 2.0 for wait in waits if wait)
 
 
@@ -367,7 +369,7 @@ async def test_a_disabled_user_loses_what_is_open_and_idle_users_are_closed(tmp_
 
 
 async def test_many_open_users_share_the_connections_of_a_server(tmp_path: Path) -> None:
-    async with serving(tmp_path, requests_per_minute=0) as team:
+    async with serving(tmp_path) as team:
         for number in range(30):
             async with team.client(team.add(f"u{number}")) as client:
                 assert (await client.get("/api/sessions")).status_code == 200

@@ -189,7 +189,7 @@ class Tenants:
         stack.push_async_callback(hone.close)
         relay = Relay(bus, board, self._clock, LOOK)
         limiter = self.gate.limiter_of(user)
-        sessions = OpenSessions(hone, bus, self._clock, relay=relay, admit=limiter.admit)
+        sessions = OpenSessions(hone, bus, self._clock, relay=relay, limits=limiter)
         return ServerState(
             hone,
             self.gate.keys_of(user),
