@@ -12,6 +12,7 @@ from typing import Any
 import httpx2
 import psycopg
 import pytest
+from psycopg import sql
 
 from hone.core.messages import Message, Role, assistant
 from hone.features.users.service import make_key
@@ -393,3 +394,29 @@ def test_the_application_role_reads_nothing_about_users(tmp_path: Path) -> None:
                         connection.execute(query)
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
                 connection.execute("SELECT charge_request('alice', 1)")
+
+
+async def test_an_erased_user_leaves_no_row_and_others_keep_theirs(tmp_path: Path) -> None:
+    async with (
+        serving(tmp_path) as team,
+        team.client(team.add("alice")) as alice,
+        team.client(team.add("bob")) as bob,
+    ):
+        for client in (alice, bob):
+            begun = await client.post("/api/sessions", json={"text": "Remember heliotrope."})
+            session = begun.json()["session"]
+            await finished(client, session)
+            await client.post(f"/api/sessions/{session}/review", json={})
+            await client.put("/api/journal/user", json={"text": "I like heliotrope."})
+        team.admin.switch("alice", off=True)
+        gone = team.admin.erase("alice")
+        assert {"contents", "nodes", "sessions", "jobs", "spending"} <= {
+            table for table, count in gone.items() if count
+        }
+        with psycopg.connect(team.url) as connection:
+            connection.execute("SET search_path = hone")
+            for table in gone:
+                query = sql.SQL("SELECT count(*) FROM {} WHERE owner = 'alice'").format(sql.Identifier(table))
+                assert connection.execute(query).fetchone() == (0,), table
+        assert (await alice.get("/api/sessions")).status_code == 401
+        assert len((await bob.get("/api/sessions")).json()["sessions"]) == 1
