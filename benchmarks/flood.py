@@ -136,7 +136,7 @@ async def compare(
     quiet: list[float] = []
     flooded: list[float] = []
     codes: Counter[str] = Counter()
-    command = ["nice", "-n", "19", sys.executable, "-m", "benchmarks.flood", "--flood", each.name]
+    command = ["nice", "-n", "10", sys.executable, "-m", "benchmarks.flood", "--flood", each.name]
     for _ in range(options.rounds):
         quiet += await measure(client, options.seconds)
         ways = ("--url", url, "--key", key, "--seconds", str(options.seconds + 1))

@@ -121,16 +121,17 @@ class AuthMiddleware:
         except StoreError as error:
             return failure(503, "store_error", str(error))
         except TooManyGuesses:
+            await self._clock.sleep(LINGER)
             return _later(429, "too_many_wrong_keys", GUESSED, PAUSE)
         visitor = scope.get(VISITOR)
         if refusal is None and visitor and visitor.wait:
-            await self._clock.sleep(min(visitor.wait, LINGER))  # who floods gets fewer answers
+            await self._clock.sleep(LINGER)  # who floods gets fewer answers
             return _later(429, "rate_limit_exceeded", FLOODED, visitor.wait)
         return refusal
 
     def _validity(self, who: ApiCaller, keys: Keys | UserKeys) -> Callable[[], Awaitable[bool]]:
         """Whether somebody may still be here. A database is asked once a second, a file each time."""
-        known, until = True, 0.0
+        known, until = True, time.monotonic() + LOOK if isinstance(keys, UserKeys) else 0.0  # was just asked
 
         async def is_valid() -> bool:
             nonlocal known, until

@@ -27,6 +27,8 @@ SOON, LATER = 1.0, 60.0
 """Seconds after which to try again."""
 LINGER = 1.0
 """Seconds that a refusal takes."""
+PACE = 0.5
+"""Seconds between the beginnings of a user's turns, while others of them are under way."""
 HELD, NOTED = 2.0, 1.0
 """Seconds for which a refusal holds without a question, and between two notes of the same."""
 TURNS = "{} turns of yours are under way. Wait until one has ended."
@@ -52,12 +54,16 @@ class UserLimiter:
         self._stored = self._since = 0
         self._measured: float | None = None
         self._turns = settings.turns
+        self._next = 0.0
         self._refused: tuple[float, LimitReached] | None = None
         self._noted: dict[str, float] = {}
 
     async def admit(self, turns: int) -> None:
         """Raises LimitReached unless another turn, or such work, may begin. `turns` are under way, that one
-        included. What was refused is refused again for a moment, without asking the database."""
+        included. What was refused is refused again for a moment, without asking the database. While another
+        one is under way, they begin one after another with a pause, so that others get their turn."""
+        if turns > 1:
+            await self._pace()
         if self._refused and self._clock.monotonic() < self._refused[0]:
             await self._clock.sleep(LINGER)
             raise self._refused[1]
@@ -70,6 +76,12 @@ class UserLimiter:
         if limits.reviews is not None and used.reviews >= limits.reviews:
             raise await self._refuse("reviews", REVIEWS.format(used.reviews), LATER)
         await self._check_storage(limits)
+
+    async def _pace(self) -> None:
+        """Wait until some time has passed since the last one who waited here."""
+        begins = max(self._next, self._clock.monotonic())
+        self._next = begins + PACE
+        await self._clock.sleep(begins - self._clock.monotonic())
 
     async def count(self, turns: int) -> None:
         """Raises LimitReached if so many turns are too many, by what was last known."""
