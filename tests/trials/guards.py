@@ -26,6 +26,7 @@ DISK, LOOP, DOOR = "files/tree.py", "loop.py", "web/auth.py"
 REWIND_TESTS, CHECKPOINT_TESTS = "tests/features/test_rewind.py", "tests/features/test_checkpoints.py"
 BACKUP_TESTS = "tests/features/test_backups.py"
 KEY_TESTS, HTTP_TESTS = "tests/web/test_keys.py", "tests/web/test_http.py"
+USER_TESTS = "tests/web/test_users.py"
 LOGIN_TESTS = "tests/web/test_logins.py"
 DISK_TESTS, DOOR_TESTS = "tests/knowledge/test_disk.py", "tests/web/test_door.py"
 DECIDE, NETWORK = "runtime/permissions/decide.py", "runtime/permissions/network.py"
@@ -1001,8 +1002,8 @@ MUTATIONS = (
         "key or cookie",
         "nobody needs a key",
         DOOR,
-        "        if who is None:\n            return self._closed(head)\n",
-        "        if who is None:\n            return None\n",
+        "        if visitor is None:\n            return self._closed(head)\n",
+        "        if visitor is None:\n            return None\n",
         DOOR_TESTS,
     ),
     of(
@@ -1446,9 +1447,65 @@ MUTATIONS = (
         "a cookie needs a page",
         "a cookie alone may change something",
         DOOR,
-        '(scope["method"] not in SAFE and head.one("origin") is None)',
-        "False",
+        'is_named = scope["method"] in SAFE or head.one("origin") is not None',
+        "is_named = True",
         DOOR_TESTS,
+    ),
+    of(
+        "users: proxy",
+        "the header of a proxy needs no secret",
+        "web/user_gate.py",
+        "        if not hmac.compare_digest(given.encode(), self._secret):",
+        "        if False:",
+        USER_TESTS,
+    ),
+    of(
+        "users: proxy",
+        "of two headers the first one counts",
+        "web/user_gate.py",
+        "        if len(named) != 1:",
+        "        if not named:",
+        USER_TESTS,
+    ),
+    of(
+        "users: cookie",
+        "the user in a cookie can be changed",
+        "web/user_keys.py",
+        "    if not hmac.compare_digest(seal.encode(), server.seal_for_users(text).encode()):",
+        "    if False:",
+        USER_TESTS,
+    ),
+    of(
+        "users: state",
+        "a user gets the state of the server's owner",
+        DOOR,
+        "                scope[STATE] = state\n",
+        "",
+        USER_TESTS,
+    ),
+    of(
+        "users: rate",
+        "each request is within the rate",
+        "stores/postgres/users.py",
+        "refusal=refusal, wait=wait)",
+        "refusal=refusal)",
+        USER_TESTS,
+    ),
+    of(
+        "users: limits",
+        "a turn begins whatever it costs",
+        "web/user_limits.py",
+        "if limits.cost_per_day is not None and used.cost >= limits.cost_per_day:",
+        "if False:",
+        USER_TESTS,
+    ),
+    of(
+        "users: limits",
+        "any number of turns begins at a time",
+        "web/user_limits.py",
+        "        if turns > self._turns:",
+        "        if False:",
+        USER_TESTS,
     ),
     of(
         "dangerous commands ask",

@@ -77,7 +77,7 @@ def serve(
     """Serve the page, and an endpoint that OpenAI clients can talk to, until Ctrl-C.
 
     Only this machine can reach it unless you say otherwise. The address that is printed lets one browser in,
-    once.
+    once. One home is one person: for a team, see docs/teams.md.
     """
     if ctx.invoked_subcommand:
         return 0
@@ -92,6 +92,8 @@ def serve(
         click.echo(f"Your own key is in {home}/serve.key. A link for another browser: hone serve link")
         if Mode(read(home).mode) is Mode.FULL:
             click.echo(WARNING, err=True)
+        if not read(home).database:
+            click.echo("This home is one person's. For several people: docs/teams.md", err=True)
         click.echo("Ctrl-C ends.", err=True)
         if not no_open and _has_screen():
             threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()

@@ -23,6 +23,7 @@ from hone.web.state import ServerState
 from hone.web.tenants import NotOpened
 from hone.web.user_gate import OLD_TICKET, TooManyGuesses, Visitor, fold_address, is_user_key
 from hone.web.user_keys import USER, UserKeys
+from hone.web.user_limits import LINGER
 
 OPEN = ("/health", "/ready")
 LOGIN = "/login"
@@ -34,8 +35,6 @@ LARGEST = 20 * 1024 * 1024
 """Bytes of a request."""
 PAUSE = 60.0
 """Seconds that an address with many wrong keys is asked to wait."""
-LINGER = 0.5
-"""Seconds that the answer to a request takes that came too early, at most."""
 GUESSED = "There were many wrong keys from your address. Try again in a minute."
 FLOODED = "These are more requests than your limit allows. Wait, and try again."
 LASTING = ("/events", "/v1/chat/completions")
@@ -95,7 +94,6 @@ class AuthMiddleware:
         except NotOpened as error:
             await failure(503, "store_error", str(error))(scope, receive, send)
         except LimitReached as error:
-            await self._clock.sleep(LINGER)
             await _later(429, "rate_limit_exceeded", str(error), error.wait)(scope, receive, send)
 
     async def _serve(
@@ -123,16 +121,17 @@ class AuthMiddleware:
         except StoreError as error:
             return failure(503, "store_error", str(error))
         except TooManyGuesses:
+            await self._clock.sleep(LINGER)
             return _later(429, "too_many_wrong_keys", GUESSED, PAUSE)
         visitor = scope.get(VISITOR)
         if refusal is None and visitor and visitor.wait:
-            await self._clock.sleep(min(visitor.wait, LINGER))  # who floods gets fewer answers
+            await self._clock.sleep(LINGER)  # who floods gets fewer answers
             return _later(429, "rate_limit_exceeded", FLOODED, visitor.wait)
         return refusal
 
     def _validity(self, who: ApiCaller, keys: Keys | UserKeys) -> Callable[[], Awaitable[bool]]:
         """Whether somebody may still be here. A database is asked once a second, a file each time."""
-        known, until = True, 0.0
+        known, until = True, time.monotonic() + LOOK if isinstance(keys, UserKeys) else 0.0  # was just asked
 
         async def is_valid() -> bool:
             nonlocal known, until

@@ -37,8 +37,14 @@ AGAIN = 0.1
 ENDING = "The server is about to end. Ask again when it is back."
 
 
-Admit = Callable[[int], Awaitable[None]]
-"""Is told how many turns are under way, the new one included."""
+class TurnLimits(Protocol):
+    """Both methods are told how many turns are under way, the new one included, and raise LimitReached."""
+
+    async def admit(self, turns: int) -> None: ...
+
+    async def count(self, turns: int) -> None:
+        """Judge by the number of turns alone."""
+        ...
 
 
 class Overtaken(Conflict):
@@ -103,7 +109,7 @@ class Words(Struct, frozen=True):
 
 
 class OpenSessions:
-    """`relay` connects them with those of other servers. `admit` raises LimitReached for a turn too many."""
+    """`relay` connects them with those of other servers. `limits` are those of a user."""
 
     def __init__(
         self,
@@ -112,14 +118,14 @@ class OpenSessions:
         clock: Clock,
         most: int = MOST,
         relay: Relay | None = None,
-        admit: Admit | None = None,
+        limits: TurnLimits | None = None,
     ) -> None:
         self._hone = hone
         self._bus = bus
         self._clock = clock
         self._most = most
         self._relay = relay
-        self._admit = admit
+        self._limits = limits
         self._open: dict[str, OpenSession] = {}
         self._entrances: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._closing = False
@@ -234,8 +240,8 @@ class OpenSessions:
 
     async def admit(self) -> None:
         """Raises LimitReached if no further turn may begin."""
-        if self._admit:
-            await self._admit(len(self._tasks()) + 1)
+        if self._limits:
+            await self._limits.admit(len(self._tasks()) + 1)
 
     def send(self, open_session: OpenSession, words: Words, emit: Emit = ignore) -> asyncio.Task[Turn]:
         """Start one turn, after those that were asked for before. It goes on if nobody waits for it."""
@@ -292,8 +298,8 @@ class OpenSessions:
 
     async def _turn(self, open_session: OpenSession, words: Words, emit: Emit) -> Turn:
         id, mode, begun = open_session.session.id, "", False
-        if self._admit:
-            await self._admit(len(self._tasks()))
+        if self._limits:
+            await self._limits.count(len(self._tasks()))
         async with open_session.lock:
             try:
                 async with self._taken(id, words):

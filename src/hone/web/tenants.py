@@ -56,6 +56,11 @@ class Tenant:
     def is_idle(self) -> bool:
         return not (self.using or self.state.open_sessions.busy or self.state.bus.listened)
 
+    @property
+    def is_over(self) -> bool:
+        """Whether what it needs has failed."""
+        return self._task.done()
+
     async def close(self, grace: float = 0.0) -> int:
         """Return how many turns had to be interrupted."""
         late = await self.state.end(grace)
@@ -98,7 +103,7 @@ class Tenants:
         """Give what a server does for this user, for one request. Raises StoreError."""
         lock = self._opening.setdefault(user, asyncio.Lock())
         async with lock:
-            if user not in self._open:
+            if user not in self._open or self._open[user].is_over:
                 try:
                     self._open[user] = await self._start(user)
                 except StoreError as error:
@@ -189,7 +194,7 @@ class Tenants:
         stack.push_async_callback(hone.close)
         relay = Relay(bus, board, self._clock, LOOK)
         limiter = self.gate.limiter_of(user)
-        sessions = OpenSessions(hone, bus, self._clock, relay=relay, admit=limiter.admit)
+        sessions = OpenSessions(hone, bus, self._clock, relay=relay, limits=limiter)
         return ServerState(
             hone,
             self.gate.keys_of(user),

@@ -27,6 +27,8 @@ SECRET_HEADER = "x-hone-proxy-secret"
 MOST_GUESSES = 20
 """Wrong keys, links and headers of an address within a minute; then it is asked to wait."""
 OLD_TICKET = "used, too old or wrong"
+UNNOTED = 1.0
+"""Seconds for which no further guess of an address is written down."""
 REMEMBERED = 1_000
 """Keys and users whose next request is known to come too early."""
 
@@ -93,6 +95,7 @@ class UserGate:
         self._clock = clock
         self._settings = settings
         self._rate = settings.requests_per_minute or None
+        self._guessing: dict[str, float] = {}
         self._early: dict[str, tuple[float, Visitor]] = {}
 
     def by_key(self, word: str, address: str) -> Visitor | None:
@@ -175,8 +178,14 @@ class UserGate:
         self.directory.note(AuditNote(AuditEvent.LIMIT_REACHED, user, "requests", address))
 
     def refuse(self, note: AuditNote) -> None:
-        """Write a refusal down. Raises TooManyGuesses for an address with many of them."""
+        """Write a refusal down. Raises TooManyGuesses for an address with many of them, of which those within
+        a second are written down once."""
+        now = time.monotonic()
+        if now < self._guessing.get(note.address, 0.0):
+            raise TooManyGuesses
         if self.directory.refuse(note) > MOST_GUESSES:
+            self._guessing = {address: until for address, until in self._guessing.items() if until > now}
+            self._guessing[note.address] = now + UNNOTED
             self.directory.note(AuditNote(AuditEvent.GUESSING, address=note.address))
             raise TooManyGuesses
 

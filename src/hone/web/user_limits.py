@@ -25,6 +25,12 @@ ACTIVE, WAITING, STREAMS = 4, 64, 64
 """Requests of one user that are worked on at a time, that may wait, and streams of events, in one process."""
 SOON, LATER = 1.0, 60.0
 """Seconds after which to try again."""
+LINGER = 1.0
+"""Seconds that a refusal takes."""
+PACE = 0.5
+"""Seconds between the beginnings of a user's turns, while others of them are under way."""
+HELD, NOTED = 2.0, 1.0
+"""Seconds for which a refusal holds without a question, and between two notes of the same."""
 TURNS = "{} turns of yours are under way. Wait until one has ended."
 REQUESTS = "{} requests of yours are waiting. Wait until some are answered."
 REVIEWS = "{} reviews of yours are waiting. Send more when workers have done some."
@@ -47,19 +53,40 @@ class UserLimiter:
         self._waiting = self._streams = 0
         self._stored = self._since = 0
         self._measured: float | None = None
+        self._turns = settings.turns
+        self._next = 0.0
+        self._refused: tuple[float, LimitReached] | None = None
+        self._noted: dict[str, float] = {}
 
     async def admit(self, turns: int) -> None:
         """Raises LimitReached unless another turn, or such work, may begin. `turns` are under way, that one
-        included."""
+        included. What was refused is refused again for a moment, without asking the database. While another
+        one is under way, they begin one after another with a pause, so that others get their turn."""
+        if turns > 1:
+            await self._pace()
+        if self._refused and self._clock.monotonic() < self._refused[0]:
+            await self._clock.sleep(LINGER)
+            raise self._refused[1]
         limits = await self._limits()
-        if limits.turns and turns > limits.turns:
-            raise await self._refuse("turns", TURNS.format(limits.turns), SOON)
+        self._turns = limits.turns or self._turns
+        await self.count(turns)
         used = await self._keys.ask(lambda: self._directory.usage(self._user, storage=False))
         if limits.cost_per_day is not None and used.cost >= limits.cost_per_day:
             raise await self._refuse("cost per day", COST.format(limits.cost_per_day), self._until_midnight())
         if limits.reviews is not None and used.reviews >= limits.reviews:
             raise await self._refuse("reviews", REVIEWS.format(used.reviews), LATER)
         await self._check_storage(limits)
+
+    async def _pace(self) -> None:
+        """Wait until some time has passed since the last one who waited here."""
+        begins = max(self._next, self._clock.monotonic())
+        self._next = begins + PACE
+        await self._clock.sleep(begins - self._clock.monotonic())
+
+    async def count(self, turns: int) -> None:
+        """Raises LimitReached if so many turns are too many, by what was last known."""
+        if turns > self._turns:
+            raise await self._refuse("turns", TURNS.format(self._turns), SOON)
 
     async def _limits(self) -> UserLimits:
         own, usual = await self._keys.ask(lambda: self._directory.limits(self._user)), self._settings
@@ -112,9 +139,16 @@ class UserLimiter:
             self._waiting -= 1
 
     async def _refuse(self, limit: str, sentence: str, wait: float) -> LimitReached:
-        note = AuditNote(AuditEvent.LIMIT_REACHED, self._user, limit)
-        await self._keys.ask(lambda: self._directory.note(note))
-        return LimitReached(sentence, wait)
+        """Write it down, once a second. The answer comes late, so that whoever floods gets fewer."""
+        now, note = self._clock.monotonic(), AuditNote(AuditEvent.LIMIT_REACHED, self._user, limit)
+        if now - self._noted.get(limit, -NOTED) >= NOTED:
+            self._noted[limit] = now
+            await self._keys.ask(lambda: self._directory.note(note))
+        refusal = LimitReached(sentence, wait)
+        if wait > SOON:
+            self._refused = now + HELD, refusal
+        await self._clock.sleep(LINGER)
+        return refusal
 
     def _until_midnight(self) -> float:
         now = datetime.now(UTC)

@@ -220,8 +220,14 @@ def erase(options: Options, name: str, yes: bool) -> None:
     admin = open_admin(options.home or home_folder())
     if not yes:
         click.confirm(f"Erase {name} and all their data for good?", abort=True, err=True)
-    gone = admin.erase(check_name(name))
-    click.echo(f"Erased {name}: {sum(gone.values()):,} rows in {sum(map(bool, gone.values()))} tables.")
+    gone = {table: count for table, count in admin.erase(check_name(name)).items() if count}
+    notes = admin.rewrite(gone) if gone else ()
+    click.echo(f"Erased {name}: {sum(gone.values()):,} rows in {len(gone)} tables.")
+    for sentence in notes:
+        click.echo(sentence, err=True)
+    click.echo(
+        f"Files of {name} on the servers are left: delete users/{name} and their workspace there.", err=True
+    )
 
 
 def describe_limits(limits: UserLimits) -> str:

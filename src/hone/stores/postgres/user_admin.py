@@ -17,6 +17,7 @@ from hone.core.errors import Missing, Refused
 from hone.core.users import AuditEvent, UserLimits
 from hone.stores.postgres.database import PostgresPool
 from hone.stores.postgres.migrating import SCHEMA
+from hone.stores.postgres.purging import rewrite_tables
 from hone.stores.postgres.users import STORAGE, USAGE
 from hone.stores.tree import stamp
 
@@ -204,6 +205,11 @@ class UserAdmin:
             connection.execute("DELETE FROM users WHERE name = %(name)s", {"name": name})
             self._note(connection, name, AuditEvent.ERASED)
         return found
+
+    def rewrite(self, tables: Iterable[str]) -> Sequence[str]:
+        """Write tables anew, so that their files keep nothing of deleted rows. Return what the administrator
+        should know, a sentence each."""
+        return rewrite_tables(self._pool, sorted(tables))
 
     def _delete(
         self, connection: Connection[Any], owner: str, tables: Sequence[str], found: dict[str, int]

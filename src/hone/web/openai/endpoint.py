@@ -70,8 +70,6 @@ class ChatEndpoint:
         try:
             _check_client(call)
             shapes.check(call.body)
-            if call.body.stream:  # later, the answer would have begun
-                await call.state.open_sessions.admit()
             turned = await self._turned(call)
         except BadRequest as error:
             kind, status = "invalid_request_error", 404 if error.code == "model_not_found" else 400
@@ -234,7 +232,9 @@ class ChatEndpoint:
     @property
     def operations(self) -> tuple[Operation, ...]:
         return (
-            Operation("POST", "/v1/chat/completions", self.complete, body=Completion, for_programs=True),
+            Operation(
+                "POST", "/v1/chat/completions", self.complete, body=Completion, for_programs=True, spends=True
+            ),
             Operation("GET", "/v1/models", self.models, for_programs=True),
         )
 

@@ -181,8 +181,8 @@ async def conversation(call: OperationCall[Since, Nothing]) -> StreamingResponse
 
 
 OPERATIONS = (
-    Operation("POST", "/api/sessions", begin, body=OpenRequest, status=202),
-    Operation("POST", "/api/sessions/{session}/messages", say, body=ChatMessage, status=202),
+    Operation("POST", "/api/sessions", begin, body=OpenRequest, status=202, spends=True),
+    Operation("POST", "/api/sessions/{session}/messages", say, body=ChatMessage, status=202, spends=True),
     Operation("POST", "/api/sessions/{session}/interrupt", interrupt),
     Operation("POST", "/api/sessions/{session}/answers", reply, body=AnswerRequest),
     Operation("GET", "/api/sessions/{session}/mode", mode),

@@ -87,7 +87,7 @@ async def set_model(call: OperationCall[Nothing, ModelRequest]) -> dict[str, Any
 
 
 OPERATIONS = (
-    Operation("POST", "/api/sessions/{session}/again", again, body=AgainRequest, status=202),
+    Operation("POST", "/api/sessions/{session}/again", again, body=AgainRequest, status=202, spends=True),
     Operation("GET", "/api/models", models),
     Operation("POST", "/api/sessions/{session}/model", set_model, body=ModelRequest),
 )

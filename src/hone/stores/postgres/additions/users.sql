@@ -66,18 +66,19 @@ CREATE FUNCTION this_minute() RETURNS bigint LANGUAGE sql STABLE AS $$
     SELECT floor(extract(epoch FROM now()) / 60)::bigint
 $$;
 
--- Count a request. Return 0 if it may be made, else the seconds after which the next one may. The tokens of a minute lie in a
--- bucket that fills up evenly; NULL: no limit.
+-- Count a request. Return 0 if it may be made, else the seconds after which the next one may. A bucket fills up evenly with the
+-- tokens of each minute. It holds ten, or a tenth of a minute: so many requests may come at once. NULL: no limit.
 CREATE FUNCTION charge_request(p_user text, p_limit integer) RETURNS double precision
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = hone, pg_temp AS $$
 DECLARE
+    v_most double precision := least(p_limit, greatest(10, p_limit / 10.0));
     v_tokens double precision;
     v_wait double precision := 0;
 BEGIN
     IF p_limit IS NOT NULL THEN
-        INSERT INTO user_rates AS r (user_name, tokens, at) VALUES (p_user, p_limit, clock_timestamp())
+        INSERT INTO user_rates AS r (user_name, tokens, at) VALUES (p_user, v_most, clock_timestamp())
         ON CONFLICT (user_name) DO UPDATE SET at = clock_timestamp(), tokens = least(
-            p_limit, r.tokens + p_limit / 60.0 * greatest(0, extract(epoch FROM clock_timestamp() - r.at))
+            v_most, r.tokens + p_limit / 60.0 * greatest(0, extract(epoch FROM clock_timestamp() - r.at))
         )
         RETURNING tokens INTO v_tokens;
         IF v_tokens >= 1 THEN
