@@ -76,7 +76,7 @@ clean: ## remove the environment and all caches
 	find src tests benchmarks -name __pycache__ -prune -exec rm -rf {} +
 
 packages:
-	@scripts/system-packages.sh strace:strace bwrap:bubblewrap chromium:chromium
+	@scripts/system-packages.sh strace:strace bwrap:bubblewrap curl:curl chromium:chromium
 	@scripts/node-packages.sh $(VENV)
 
 # pip comes from $(PYTHON) itself: Debian's Python has no ensurepip to put one into the new environment.

@@ -14,6 +14,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.deploy import debian
+
 OPTION = re.compile(r"--([a-z-]+)=(\S+)\s+")
 NOTED = {"EXPOSE", "STOPSIGNAL", "HEALTHCHECK", "ENTRYPOINT", "CMD", "VOLUME"}
 DONE = {"RUN", "COPY", "ENV", "WORKDIR", "USER"}
@@ -114,7 +116,6 @@ class Root:
             *("--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp", "--tmpfs", "/run"),
             *("--unshare-pid", "--die-with-parent"),
             *("--chmod", "1777", "/tmp"),
-            *("--ro-bind", "/etc/resolv.conf", "/etc/resolv.conf"),
             *binds,
             *("--clearenv", *(word for pair in values.items() for word in ("--setenv", *pair))),
             *("--chdir", self.work, "--cap-add", "ALL"),
@@ -138,10 +139,10 @@ class Root:
 
 
 class Builder:
-    """`host` are variables that a RUN gets from this machine: its proxy and certificates."""
+    """Makes a root folder for each stage, below `folder`."""
 
-    def __init__(self, context: Path, base: Path, folder: Path, host: Mapping[str, str]) -> None:
-        self.context, self.base, self.folder, self.host = context, base, folder, host
+    def __init__(self, context: Path, folder: Path) -> None:
+        self.context, self.folder = context, folder
         self.roots: dict[str, Root] = {}
         self.ran: list[str] = []
 
@@ -149,7 +150,7 @@ class Builder:
         for number, stage in enumerate(stages):
             assert stage.image == "debian:bookworm-slim", stage.image
             root = Root(self.folder / f"root-{number}")
-            subprocess.run(["cp", "--archive", "--reflink=auto", self.base, root.folder], check=True)
+            debian.copy(root.folder)
             for line in stage.lines:
                 self.perform(root, line)
             self.roots[stage.name] = root
@@ -170,11 +171,8 @@ class Builder:
             root.user = line.rest
 
     def run(self, root: Root, words: Sequence[str]) -> None:
-        certificates = "/etc/ssl/certs/ca-certificates.crt"
-        binds = ("--ro-bind", certificates, "/run/host-certificates.crt")
-        done = subprocess.run(
-            root.command(words, more=self.host, binds=binds), capture_output=True, text=True, check=False
-        )
+        command = root.command(words, more=debian.host_variables(), binds=debian.BINDS)
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, f"{words[-1]}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
 
     def copy(self, root: Root, line: Line) -> None:

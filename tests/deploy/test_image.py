@@ -26,31 +26,23 @@ import pytest
 from hone.core.messages import Message, assistant
 from hone.models.fake_provider import FakeProvider
 from tests import databases
-from tests.conftest import Figures, Tier, requires
-from tests.deploy import compose, dockerfile
+from tests.conftest import Figures
+from tests.deploy import compose, debian, dockerfile
 from tests.deploy.dockerfile import Root
 
 ROOT = Path(__file__).parents[2]
-MIRROR = "http://deb.debian.org/debian"
 PORT = 8420
 PATIENCE = 60.0
 TRIES = 30
-PROXIES = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 WORDS = "correct horse battery staple"
 
 
 def build(folder: Path) -> tuple[Root, dict[str, float]]:
-    """Make the root folder of Debian, and run the Dockerfile in it. Return the image and the seconds."""
-    took, begun = {}, monotonic()
-    base = folder / "base"
-    subprocess.run(["debootstrap", "--variant=minbase", "bookworm", base, MIRROR], check=True, stdout=DEVNULL)
-    took["debootstrap"] = monotonic() - begun
-    host = {name: os.environ[name] for name in PROXIES if name in os.environ}
-    host["PIP_CERT"] = "/run/host-certificates.crt"
-    builder = dockerfile.Builder(ROOT, base, folder, host)
-    image = builder.build(dockerfile.read(ROOT / "Dockerfile"))
-    took["build"] = monotonic() - begun - took["debootstrap"]
-    return image, took
+    """Run the Dockerfile. Return the image and the seconds."""
+    _, making = debian.base()
+    begun = monotonic()
+    image = dockerfile.Builder(ROOT, folder).build(dockerfile.read(ROOT / "Dockerfile"))
+    return image, {"debootstrap": round(making), "build": round(monotonic() - begun)}
 
 
 @dataclass
@@ -204,12 +196,9 @@ async def exercise(stack: Stack) -> dict[str, Any]:
 
 @pytest.mark.long
 async def test_the_image_is_built_and_its_services_run_in_a_root_made_from_nothing(
-    tier: Tier, figures: Figures, tmp_path: Path
+    figures: Figures,
 ) -> None:
-    requires("debootstrap")
-    requires("bwrap")
-    if os.geteuid() != 0:
-        pytest.skip("only root can make a root folder of Debian's packages")
+    debian.check()
     with socket.socket() as taken:
         if taken.connect_ex(("127.0.0.1", PORT)) == 0:
             pytest.skip(f"port {PORT} is taken")
