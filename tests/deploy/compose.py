@@ -21,7 +21,7 @@ def read(path: Path, environ: Mapping[str, str]) -> dict[str, Any]:
 
 
 def find_variables(path: Path) -> set[str]:
-    """Those that whoever starts it can set."""
+    """Those that the operator can set."""
     return {name for name, _ in VARIABLE.findall(path.read_text("utf-8"))}
 
 

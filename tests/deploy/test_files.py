@@ -24,7 +24,7 @@ SYSTEM = {"PATH", "HOME", "LANG", "PYTHONDONTWRITEBYTECODE"}
 POSTGRES = {"POSTGRES_USER", "POSTGRES_PASSWORD_FILE", "POSTGRES_INITDB_ARGS"}
 """As the image's documentation has them."""
 OUTSIDE = {"SERVER_NAME"}
-"""What compose.yaml asks of whoever starts it and passes on as an argument."""
+"""What the operator may set for compose.yaml, which passes it on as an argument."""
 
 
 def known_variables() -> set[str]:

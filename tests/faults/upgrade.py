@@ -136,7 +136,7 @@ class Balancer:
 
 @dataclass
 class Load:
-    """Clients, each in conversations of its own, one after another."""
+    """Clients, each in its own conversations, one after another."""
 
     balancer: Balancer
     answered: Counter[str] = field(default_factory=Counter)
@@ -201,6 +201,7 @@ class Rollout:
         self.ports: dict[str, int] = {}
         self.outputs: list[Path] = []
         self.codes: list[int | None] = []
+        self.memory: dict[str, int] = {}
         self.key = ""
 
     def environment(self, slot: str, kind: str) -> dict[str, str]:
@@ -221,7 +222,7 @@ class Rollout:
 
     @property
     def extra(self) -> str:
-        """Settings that only the new code knows. Whoever returns to the old one takes them out first."""
+        """Settings that only the new code knows. The way back takes them out first."""
         known = (ROOT / "docs" / "configuration.md").read_text("utf-8")
         return f"[serve]\ndrain = {DRAIN}\n" if "\n## `[serve]`" in known else ""
 
@@ -272,6 +273,7 @@ class Rollout:
         """SIGTERM. A server that cannot say that it is about to end is taken out first."""
         server = self.servers.pop(slot)
         server.held = server.probe == "/health"
+        self.note_memory("server", server.process)
         await asyncio.sleep(PROBE)  # what was sent before is on its way
         server.process.send_signal(signal.SIGTERM)
         async with asyncio.timeout(PATIENCE):
@@ -284,6 +286,7 @@ class Rollout:
 
     async def dismiss(self, slot: str) -> None:
         process, _ = self.workers.pop(slot)
+        self.note_memory("worker", process)
         process.send_signal(signal.SIGTERM)
         async with asyncio.timeout(PATIENCE):
             self.codes.append(await process.wait())
@@ -300,6 +303,12 @@ class Rollout:
             await self.dismiss(slot)
             await self.hire(slot, kind)
         await stage()
+
+    def note_memory(self, role: str, process: Process) -> None:
+        """The most that one process of this role took, in MB."""
+        status = Path(f"/proc/{process.pid}/status")
+        found = re.search(r"VmHWM:\s+(\d+) kB", status.read_text()) if status.exists() else None
+        self.memory[role] = max(self.memory.get(role, 0), int(found[1]) // 1000 if found else 0)
 
     async def end(self) -> None:
         for slot in list(self.servers):
@@ -337,7 +346,7 @@ class Rollout:
             "exit codes": dict(Counter(self.codes)),
             "interrupted": told.count("interrupted."),
             "tracebacks": told.count("Traceback"),
-            "probes": sorted({each.probe for each in self.servers.values()}),
+            "memory, MB": self.memory,
         }
 
 

@@ -145,7 +145,7 @@ async def test_processes_are_refused_where_the_data_is_in_a_file(tmp_path: Path)
     assert "hone move --to postgresql://" in refused.err
 
 
-async def test_whoever_opens_one_persons_home_to_others_is_told_how_a_team_works(tmp_path: Path) -> None:
+async def test_a_person_who_opens_a_home_to_others_is_told_how_a_team_works(tmp_path: Path) -> None:
     (tmp_path / "password").write_text("twelve letters")
     words = ("--host", "0.0.0.0", "--name", "hone.example.org", "--password-file", str(tmp_path / "password"))
     async with FakeProvider(echo) as stage:
