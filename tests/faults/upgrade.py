@@ -45,7 +45,7 @@ OLD = "efc71880"
 PATIENCE = 60.0
 PROBE = 0.1
 """Seconds between two questions whether a server is ready."""
-DRAIN = 1.0
+DRAIN = 3.0
 """Seconds that a new server says that it is about to end, and still answers."""
 SETTINGS = """\
 model = "openai/scripted"
@@ -98,6 +98,7 @@ class Server:
     ready: bool = False
     held: bool = False
     """Taken out by the operator, since servers of before cannot say that they are about to end."""
+    open_requests: int = 0
 
 
 @dataclass
@@ -127,11 +128,14 @@ class Balancer:
                 await asyncio.sleep(PROBE)
                 continue
             server = self.random.choice(open_ones)
+            server.open_requests += 1
             try:
                 return await server.client.request(method, path, **named), server.kind
             except httpx2.ConnectError:
                 server.ready = False
                 self.refused += 1
+            finally:
+                server.open_requests -= 1
 
 
 @dataclass
@@ -270,11 +274,14 @@ class Rollout:
         self.balancer.servers.append(server)
 
     async def stop(self, slot: str) -> None:
-        """SIGTERM. A server that cannot say that it is about to end is taken out first."""
+        """Send SIGTERM, with requests under way. A server of before is taken out first, until it has none: it
+        would refuse those that it has not begun to work on."""
         server = self.servers.pop(slot)
         server.held = server.probe == "/health"
         self.note_memory("server", server.process)
-        await asyncio.sleep(PROBE)  # what was sent before is on its way
+        async with asyncio.timeout(PATIENCE):
+            while server.held and server.open_requests:  # noqa: ASYNC110  clients are many
+                await asyncio.sleep(0.02)
         server.process.send_signal(signal.SIGTERM)
         async with asyncio.timeout(PATIENCE):
             self.codes.append(await server.process.wait())
