@@ -21,7 +21,7 @@ import tempfile
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
@@ -326,10 +326,14 @@ class Rollout:
     async def verdict(self, load: Load) -> dict[str, Any]:
         stores = open_stores(self.url, "", LOCAL)
         try:
-            async with asyncio.timeout(3 * PATIENCE):
-                while any(job.state is State.QUEUED for job in await stores.jobs.jobs()):  # noqa: ASYNC110
-                    await asyncio.sleep(0.2)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(4 * PATIENCE):
+                    while any(job.state is State.QUEUED for job in await stores.jobs.jobs()):  # noqa: ASYNC110
+                        await asyncio.sleep(0.2)
             jobs, entries = await stores.jobs.jobs(), await stores.ledger.entries()
+            for job in jobs:
+                if job.state is not State.DONE:
+                    print(job, file=sys.stderr)
             wrong = 0
             for session, said in load.said.items():
                 stored = (await stores.sessions.load(SessionId(session))).transcript
@@ -455,7 +459,8 @@ def main() -> int:
     chosen = parser.parse_args()
     found = asyncio.run(run(chosen.old, chosen.seconds, chosen.clients, chosen.seed))
     print("\n".join(f"{name:>20}  {value}" for name, value in found.items()))
-    return int(any(found[name] for name in ("errors", "not as acknowledged", "twice", "interrupted")))
+    wrong = any(found[name] for name in ("errors", "not as acknowledged", "twice", "interrupted"))
+    return int(wrong or found["done"] != found["reviews"])
 
 
 if __name__ == "__main__":
