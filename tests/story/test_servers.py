@@ -143,21 +143,3 @@ async def test_processes_are_refused_where_the_data_is_in_a_file(tmp_path: Path)
         refused = await hone("serve", "--processes", "2", "--no-open", env=environment(tmp_path, stage))
     assert (refused.code, refused.out) == (2, "")
     assert "hone move --to postgresql://" in refused.err
-
-
-async def test_a_person_who_opens_a_home_to_others_is_told_how_a_team_works(tmp_path: Path) -> None:
-    (tmp_path / "password").write_text("twelve letters")
-    words = ("--host", "0.0.0.0", "--name", "hone.example.org", "--password-file", str(tmp_path / "password"))
-    async with FakeProvider(echo) as stage:
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "hone", "serve", "--no-open", "--port", "0", *words),
-            env=environment(tmp_path, stage),
-            stdout=PIPE,
-            stderr=PIPE,
-        )
-        assert process.stderr is not None
-        async with asyncio.timeout(PATIENCE):
-            told = await process.stderr.readuntil(b"Ctrl-C ends.\n")
-            process.send_signal(signal.SIGTERM)
-            await process.communicate()
-    assert "docs/deploy.md shows a team's set-up." in told.decode()

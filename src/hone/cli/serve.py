@@ -25,10 +25,7 @@ EPILOG = """\b
 Other programs talk to it as to OpenAI. Give each a key:
   export OPENAI_BASE_URL=http://127.0.0.1:8420/v1
   export OPENAI_API_KEY="$(hone serve keys add my-editor)"
-
-With its data in a file, one home is one person. A team needs PostgreSQL: docs/deploy.md shows its set-up.
 """
-ALONE = "Everybody who comes in is you: this home is one person's. docs/deploy.md shows a team's set-up."
 
 
 @click.group(
@@ -87,23 +84,19 @@ def serve(
     options: Options = ctx.obj
     word = password(password_file.expanduser()) if password_file else ""
 
-    address, code = Address(host, port, names, word), 0
-
     def ready(url: str, home: Path) -> None:
         click.echo(f"Open in your browser (works once): {url}")
         click.echo(
             f"For other programs: {url.partition('/login')[0]}/v1, with a key: hone serve keys add NAME"
         )
         click.echo(f"Your own key is in {home}/serve.key. A link for another browser: hone serve link")
-        settings = read(home)
-        if Mode(settings.mode) is Mode.FULL:
+        if Mode(read(home).mode) is Mode.FULL:
             click.echo(WARNING, err=True)
-        if not settings.database and not address.is_loopback:
-            click.echo(ALONE, err=True)
         click.echo("Ctrl-C ends.", err=True)
         if not no_open and _has_screen():
             threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
 
+    address, code = Address(host, port, names, word), 0
     if processes > 1:
         code, late = run_processes(
             options.home or home_folder(), address, ready, grace=grace, count=processes
