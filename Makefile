@@ -51,6 +51,7 @@ LOCK := $(UV) compile --quiet --universal --python-version 3.11 --generate-hashe
 lock: $(VENV)/.uv ## renew the locks after a change in pyproject.toml (LOCK_FLAGS=--upgrade: newest versions)
 	$(LOCK) pyproject.toml --group dev -o requirements-dev.lock
 	$(LOCK) pyproject.toml -c requirements-dev.lock -o requirements.lock
+	$(LOCK) pyproject.toml --extra postgres --extra mcp --extra otel -c requirements-dev.lock -o requirements-server.lock
 	$(LOCK) --group build -c requirements-dev.lock -o requirements-build.lock
 	$(LOCK) --group docs -o requirements-docs.lock
 	$(LOCK) --group peer -o requirements-peer.lock
@@ -75,7 +76,7 @@ clean: ## remove the environment and all caches
 	find src tests benchmarks -name __pycache__ -prune -exec rm -rf {} +
 
 packages:
-	@scripts/system-packages.sh strace:strace bwrap:bubblewrap chromium:chromium
+	@scripts/system-packages.sh strace:strace bwrap:bubblewrap curl:curl chromium:chromium
 	@scripts/node-packages.sh $(VENV)
 
 # pip comes from $(PYTHON) itself: Debian's Python has no ensurepip to put one into the new environment.

@@ -17,7 +17,7 @@ from hone.registry import FEATURES
 
 ROOT = Path(__file__).parents[1]
 SOURCES = ROOT / "src" / "hone"
-LOCKS = ["requirements.lock", "requirements-build.lock", "requirements-dev.lock"]
+LOCKS = [f"requirements{name}.lock" for name in ("", "-build", "-dev", "-server")]
 
 
 def nodes(folder: Path) -> Iterator[tuple[Path, ast.AST]]:
