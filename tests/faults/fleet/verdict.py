@@ -31,6 +31,8 @@ async def examine(fleet: Fleet, record: Record) -> dict[str, Any]:
     missing = [f"not applied: {each}" for each in reviews if not added[each]]
     for line in (*record.odd[:5], *missing[:5]):
         print(line, file=sys.stderr)
+    for owner, job in jobs if missing else ():
+        await print_review(fleet.stores[owner], owner, job, missing)
     acknowledged = [ticket for ticket, fate in record.fates.items() if fate is Fate.ACKNOWLEDGED]
     return {
         "reviews": len(jobs),
@@ -51,6 +53,19 @@ async def examine(fleet: Fleet, record: Record) -> dict[str, Any]:
         "odd answers": len(record.odd),
         "tracebacks": print_tracebacks(fleet),
     }
+
+
+async def print_review(stores: Stores, owner: str, job: Job, missing: Sequence[str]) -> None:
+    """If a review read a ticket that is missing, print what it said and heard."""
+    nodes = (await stores.sessions.load(job.session)).transcript.nodes
+    read = [ticket for node in nodes for _, ticket in TICKET.findall(node.message.text)]
+    if not any(f"not applied: {owner}/{ticket}" in missing for ticket in read):
+        return
+    print(f"{owner}: {job}, of {len(nodes)} messages", file=sys.stderr)
+    if job.review:
+        for node in (await stores.sessions.load(job.review)).transcript.nodes[job.messages :]:
+            said = node.message.calls or node.message.result or node.message.text
+            print(f"    {node.message.role}: {said}"[:400], file=sys.stderr)
 
 
 async def find_added(stores: Stores, entry: Entry) -> list[str]:
