@@ -54,6 +54,7 @@ async def test_of_other_users_secrets_none_is_in_any_answer(
                 await work_for_all(town)
                 await watch_others(town, town.people[0], town.people[1])
                 town.check_requests()
+                town.check_metrics()
             asked = sum(town.asked.values())
             figures.tally(asked, got_in=len(town.leaks))
             assert town.leaks == []
