@@ -1,4 +1,5 @@
-"""A scripted model that knows who calls: it answers clients, and saves one entry in each review."""
+"""A scripted model that knows who calls: it answers clients, and saves one entry for each
+conversation that a review reads."""
 
 import re
 import time
@@ -6,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Any
 
 from hone.core.messages import Message, Role, assistant
 from hone.models.fake_provider import FakeProvider
@@ -15,6 +17,7 @@ LATENCY = 0.8
 """Seconds of each call of the model; a review makes two."""
 TALK = re.compile(r"talk (\w+/\w+):")
 TICKET = re.compile(r"ticket (\w+)/(\w+) is")
+TALKED = re.compile(r"In talk (\w+/\w+): my ticket \w+/(\w+) is")
 TOKEN = re.compile(r"try-(\d+)")
 IN_REVIEW = "Nobody is waiting for an answer"
 
@@ -27,6 +30,10 @@ def say(owner: str, ticket: str, talk: str = "") -> str:
 
 def entry_of(ticket: str) -> str:
     return f"Ticket {ticket} is green."
+
+
+def remember(ticket: str) -> dict[str, Any]:
+    return {"target": "project", "text": entry_of(ticket), "evidence": [entry_of(ticket)]}
 
 
 @dataclass
@@ -94,9 +101,13 @@ class Script:
         number = self.log.note(talk[1] if talk else f"{owner}/{ticket}", token, self._find_caller())
         if token is not None:
             return assistant("Saved.")
-        values = {"target": "project", "text": entry_of(ticket), "evidence": [entry_of(ticket)]}
-        change = call("memory", f"try-{number}", action="add_anyway", **values)
-        return assistant(change, call("skills_list", f"look-try-{number}", query="trip"))
+        # A review may read several conversations of a folder together: the last ticket of each is new.
+        last = dict(TALKED.findall(words)) or {"": ticket}
+        changes = [
+            call("memory", f"try-{number}-{each}", action="add_anyway", **remember(each))
+            for each in last.values()
+        ]
+        return assistant(*changes, call("skills_list", f"look-try-{number}", query="trip"))
 
     def _answer(self, messages: Sequence[Message]) -> Message:
         """Look something up first: a turn has two calls, as a review has."""
