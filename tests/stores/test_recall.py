@@ -282,6 +282,8 @@ async def test_a_search_takes_few_statements_however_much_there_is(tmp_path: Pat
         await store.start(Header(name, NOW), PREFIX, talk(*texts, "go on", f"rain 东京 {place}").nodes)
         fork = Header(SessionId(f"r{place}"), NOW, origin=Origin.REVIEW, parent=name, shared=12)
         await store.start(fork, PREFIX, talk(*texts, "go on", f"rain 东京 {place}", "keep?").nodes[12:])
+    while await database.write(passages.fill):
+        pass
     most = max([await database.read(partial(statements, words=words)) for words in QUERIES])
     await database.close()
     figures(f"at most {most} statements a search")

@@ -68,7 +68,7 @@ class Database:
         self._in_memory = connect is None
         self._idle = deque([first])
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="hone-reader")
-        self._writer = Writer(self._connect_writer, self._explain, passages.settle)
+        self._writer = Writer(self._connect_writer, self._explain, passages.keep_up)
         self._closed = False
         self._errors = 0
 
