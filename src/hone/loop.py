@@ -300,7 +300,7 @@ class Record:
         await uninterrupted(self._take(self._extended(said), usage))
 
     def add_ahead(self, results: Iterable[Said]) -> None:
-        """Begin to keep results. The next request may be sent meanwhile; anything else must `settle` first."""
+        """Begin to keep results. The next request may be sent meanwhile; for all else, `settle` first."""
         before, self.transcript = self.transcript, self._extended(results)
         self._ahead = asyncio.create_task(self._take_ahead(before, self.transcript))
 

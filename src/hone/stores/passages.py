@@ -28,13 +28,13 @@ EMPTY = "DELETE FROM temp.fresh"
 DROP = "INSERT INTO passage_words (passage_words, rowid, text) VALUES ('delete', ?, ?)"
 NEWER = f"SELECT id, body FROM contents WHERE id > ({LAST}) ORDER BY id LIMIT ?"
 OLDER = f"SELECT id, body FROM contents WHERE id <= ({UPTO}) ORDER BY id DESC LIMIT ?"
-WAITING = f"""
-SELECT (SELECT count(*) FROM contents WHERE id > ({LAST})) + (SELECT count(*) FROM contents WHERE id <= ({UPTO}))
-"""
+WAITING = f"SELECT count(*) FROM contents WHERE id > ({LAST}) OR id <= ({UPTO})"
 ADVANCE = "UPDATE backlog SET done = ?"
 RECEDE = "UPDATE backlog SET done = max(done, upto), upto = ?"
 # The number of a content that is gone may be given again if it was the last.
-LOWER = "UPDATE backlog SET done = last FROM (SELECT coalesce(max(id), 0) AS last FROM contents) WHERE done > last"
+LOWER = """
+UPDATE backlog SET done = last FROM (SELECT coalesce(max(id), 0) AS last FROM contents) WHERE done > last
+"""
 EXPECTED = "SELECT id, body FROM contents, backlog WHERE id > upto AND id <= done ORDER BY id"
 
 Row = tuple[int, str]

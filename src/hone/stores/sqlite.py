@@ -23,8 +23,8 @@ from hone.stores.tree import NodeRow, moment, stamp
 
 HEADER = "id, created, title, origin, folder, parent, shared"
 SESSION = f"""
-SELECT head, chain, messages, hash, updated, opened, opening, tree, touched = (SELECT max(touched) FROM sessions),
-    {HEADER} FROM sessions WHERE id = ?
+SELECT head, chain, messages, hash, updated, opened, opening, tree,
+    touched = (SELECT max(touched) FROM sessions), {HEADER} FROM sessions WHERE id = ?
 """
 SUMMARY = f"""
 SELECT model, messages, updated, opening, {HEADER} FROM sessions WHERE (?1 IS NULL OR origin = ?1) AND
@@ -40,7 +40,7 @@ ADVANCE = """
 UPDATE sessions SET head = ?, chain = ?, messages = ?, hash = ?, updated = ?, opened = ?, opening = ?,
     touched = (SELECT max(touched) + 1 FROM sessions) WHERE id = ?
 """
-# The session that was the last one to be touched stays the last: its row changes, and one index instead of three.
+# A session that was the last one to be touched stays the last: one index changes, not three.
 CONTINUE = """
 UPDATE sessions SET head = ?, messages = ?, hash = ?, updated = ?, opened = ?, opening = ? WHERE id = ?
 """
@@ -65,8 +65,8 @@ WHERE at >= ? AND at < ? AND origin IN ({})
 
 
 class _Session(Struct, frozen=True):
-    """What the row of a session says. `opening` is what rules.opening gives for all of its messages; `latest`:
-    no other session was touched since."""
+    """What the row of a session says. `opening` is what rules.opening gives for all of its messages;
+    `latest`: no other session was touched since."""
 
     header: Header
     head: NodeRow
