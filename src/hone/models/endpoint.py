@@ -25,7 +25,7 @@ from hone.core.errors import (
     Unreachable,
 )
 from hone.core.loading import import_object
-from hone.core.model import Piece, Remark, Reply, TextBuffer, TextPiece, ThinkingPiece
+from hone.core.model import Piece, Remark, Reply, SpokenPiece, TextBuffer
 from hone.core.prefix import Prefix
 from hone.core.regex import regex
 from hone.core.secrets import conceal, redact
@@ -169,7 +169,9 @@ class Assembly(ABC):
         self._size.value = size
 
     @abstractmethod
-    def feed(self, data: bytes) -> Iterator[Piece]: ...
+    def feed(self, data: bytes) -> Iterable[SpokenPiece]:
+        """Return the pieces of one event, in full or as it is read."""
+        ...
 
     @abstractmethod
     def reply(self) -> Reply: ...
@@ -360,9 +362,9 @@ class Events:
 
 def take_events(
     assembly: Assembly, datas: Iterable[bytes], watch: ReplyWatch
-) -> tuple[list[Piece], ModelError | None]:
+) -> tuple[list[SpokenPiece], ModelError | None]:
     """Return the pieces of events that came together, and the error that one of them ends the reply with."""
-    pieces: list[Piece] = []
+    pieces: list[SpokenPiece] = []
     try:
         for data in datas:
             pieces.extend(assembly.feed(data))
@@ -374,13 +376,10 @@ def take_events(
     return pieces, None
 
 
-def join_texts(pieces: Sequence[Piece]) -> Iterator[Piece]:
-    """Yield the pieces, neighboring texts of one kind as one: each piece passes every wrapper and screen."""
+def join_texts(pieces: Iterable[SpokenPiece]) -> Iterator[SpokenPiece]:
+    """Yield neighboring texts of one kind as one: each piece passes every wrapper and every screen."""
     for kind, group in groupby(pieces, type):
-        if kind is TextPiece or kind is ThinkingPiece:
-            yield kind("".join(piece.text for piece in group))
-        else:
-            yield from group
+        yield kind("".join([piece.text for piece in group]))
 
 
 class WireModel(ABC):

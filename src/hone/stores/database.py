@@ -105,6 +105,11 @@ class Database:
             migrate(connection, MEMORY, PATIENCE)
         return cls(MEMORY, connection, None)
 
+    @property
+    def is_fixed(self) -> bool:
+        """Whether what is read is a file that cannot be written."""
+        return self.readonly and not self._in_memory
+
     async def write(self, work: Work[T], *, lasting: bool = False) -> T:
         """`lasting`: to do this in memory would be to claim what is not so."""
         if self.readonly and (lasting or not self._overlay):

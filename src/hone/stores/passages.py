@@ -51,7 +51,7 @@ def fill(connection: apsw.Connection, limit: int = BATCH) -> int:
     if rows:
         connection.execute(ADVANCE, (rows[-1][0],))
     else:
-        rows = connection.execute(OLDER, (limit,)).fetchall()
+        rows += connection.execute(OLDER, (limit,)).fetchall()
         connection.execute(RECEDE, (rows[-1][0] - 1 if rows else 0,))
     if rows:
         connection.executemany(GATHER, _texts(rows))

@@ -51,7 +51,8 @@ class SqliteRecall(Store):
     async def search(self, query: Query) -> SearchResult:
         """What is not in the index yet is added first, as much as takes a second or two, so that what was
         just said is found. A file that cannot be written is searched as it is."""
-        if not self._database.readonly and await self._database.read(passages.waiting):
+        waiting = 0 if self._database.is_fixed else await self._database.read(passages.waiting)
+        if waiting:
             for _ in range(FILLING):
                 if not await self._database.write(passages.fill):
                     break

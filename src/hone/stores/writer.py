@@ -90,9 +90,9 @@ class Writer:
 
     def _serve(self) -> None:
         connection: apsw.Connection | None = None
-        batch: list[_Write] = []
+        batch: Sequence[_Write] = ()
         try:
-            while (batch := self._waiting(connection)) is not None:
+            while batch := self._waiting(connection):
                 try:
                     connection = connection or self._connect()
                     outcomes = commit(connection, [write.work for write in batch])
@@ -100,20 +100,19 @@ class Writer:
                     outcomes = [_Outcome(error=error)] * len(batch)
                 self._behind += len(batch)
                 self._settle(batch, outcomes)
-                batch = []
             if connection is not None:
                 self._catch_up(connection, LAST)
         finally:
             # Reached with a batch only by an error of ours: nobody may wait for a thread that is no more.
             with self._lock:
                 self._closed = True
-                left = [*(batch or ()), *_drained(self._queue)]
+                left = [*batch, *_drained(self._queue)]
             self._settle(left, [_Outcome(error=_gone())] * len(left))
             if connection is not None:
                 connection.close()
 
-    def _waiting(self, connection: apsw.Connection | None) -> list[_Write] | None:
-        """Block for the next write and take all that have come by then; None when closed. What can wait is
+    def _waiting(self, connection: apsw.Connection | None) -> list[_Write]:
+        """Block for the next write and take all that have come by then; empty when closed. What can wait is
         done meanwhile."""
         if connection is not None and self._behind >= BEHIND:
             self._catch_up(connection)
@@ -123,7 +122,7 @@ class Writer:
             assert connection is not None
             self._catch_up(connection)
             return self._waiting(None)
-        return None if first is None else [first, *_drained(self._queue)]
+        return [] if first is None else [first, *_drained(self._queue)]
 
     def _catch_up(self, connection: apsw.Connection, most: int | None = None) -> None:
         """Do what can wait, at least one piece and at most `most`, until a write comes. What fails now is
