@@ -26,10 +26,8 @@ REFUSALS = (HoneError, *FOREIGN, TypeError, ValueError)
 
 QUIET = 0.5
 """Seconds without a write after which what can wait is done."""
-BEHIND = 256
-"""Writes after which some of it is done all the same."""
-LAST = 20
-"""Pieces of it that are done before the thread ends."""
+BEHIND = 100
+"""Writes after which it is done all the same."""
 
 
 class _Write(Struct, frozen=True):
@@ -101,7 +99,7 @@ class Writer:
                 self._behind += len(batch)
                 self._settle(batch, outcomes)
             if connection is not None:
-                self._catch_up(connection, LAST)
+                self._catch_up(connection)
         finally:
             # Reached with a batch only by an error of ours: nobody may wait for a thread that is no more.
             with self._lock:
@@ -124,20 +122,15 @@ class Writer:
             return self._waiting(None)
         return [] if first is None else [first, *_drained(self._queue)]
 
-    def _catch_up(self, connection: apsw.Connection, most: int | None = None) -> None:
-        """Do what can wait, at least one piece and at most `most`, until a write comes. What fails now is
-        tried again later."""
-        done = 0
-        while self._behind and done != most:
+    def _catch_up(self, connection: apsw.Connection) -> None:
+        """Do what can wait. If it fails, it is tried again after the next writes."""
+        more, self._behind = self._behind > 0, 0
+        while more:
             try:
                 [outcome] = commit(connection, [self._later])
             except apsw.Error:
-                outcome = _Outcome()
-            if not outcome.value:
-                self._behind = 0
-            done += 1
-            if most is None and not self._queue.empty():
                 return
+            more = bool(outcome.value)
 
     def _settle(self, batch: Sequence[_Write], outcomes: Sequence[_Outcome]) -> None:
         """Wakes each event loop once."""
