@@ -24,10 +24,9 @@ from tempfile import TemporaryDirectory
 from benchmarks.bench import environment
 from benchmarks.journal import write
 from benchmarks.provider import serving
-from benchmarks.recall import PREFIX
+from benchmarks.recall import PREFIX, indexed
 from benchmarks.revision import ROOT
 from benchmarks.start import Subject
-from benchmarks.store import indexed
 from benchmarks.talk import spoken
 from hone.core.ids import SessionId
 from hone.core.messages import user

@@ -18,11 +18,10 @@ from typing import Any
 
 from benchmarks.bench import ROOT, Bench, Sample, Samples, Take, alternate, environment, lodged, play, row
 from benchmarks.figures import Row, Side
-from benchmarks.recall import BEGUN, PREFIX, SESSION, TOGETHER, Language, asked, quantile, session
+from benchmarks.recall import BEGUN, PREFIX, SESSION, TOGETHER, Language, asked, indexed, quantile, session
 from hone.core.messages import user
 from hone.core.recall import Query
 from hone.core.trust import Trust
-from hone.stores import passages
 from hone.stores.database import Database
 from hone.stores.question import EMPTY
 from hone.stores.recall import SqliteRecall
@@ -183,12 +182,6 @@ async def whole(database: Database, found: Corpus) -> dict[str, float]:
         await asyncio.gather(*starts)
     await indexed(database)
     return {"wall": time.perf_counter() - begun, "cpu": time.process_time() - used}
-
-
-async def indexed(database: Database) -> None:
-    """Hone indexes later what it stores; the time for that is in the figures."""
-    while await database.write(passages.fill):
-        pass
 
 
 async def single(database: Database, found: Corpus) -> dict[str, float]:
