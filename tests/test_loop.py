@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from hone.core.errors import Conflict, Overflow, Rejected, StoreError
+from hone.core.errors import Conflict, Overflow, Rejected
 from hone.core.events import CallEnded, Event, Notice
 from hone.core.messages import Message, Role, ToolCall, assistant, user
 from hone.core.model import Finish, Reply, Usage
@@ -15,7 +15,7 @@ from hone.core.transcript import Node, Transcript
 from hone.core.trust import Trust
 from hone.core.turn import Origin, Stop
 from hone.core.value import replace
-from hone.loop import STORED, RunContext, run
+from hone.loop import RunContext, run
 from hone.models.scripted import Scripted, lines
 from tests.doubles.faulty import Faulty
 from tests.given import NOON
@@ -192,63 +192,22 @@ async def test_a_store_that_fails_ends_the_turn_with_its_sentence() -> None:
     assert "Another process" in turn.error
 
 
-class SlowStore(Memory):
-    """Keeps results only when `gate` is open, or not at all."""
+async def test_results_are_kept_before_the_model_reads_them() -> None:
+    gate, memory = asyncio.Event(), Memory()
 
-    def __init__(self, *, full: bool = False) -> None:
-        super().__init__()
-        self.gate = asyncio.Event()
-        self.full = full
-
-    async def keep(self, nodes: Sequence[Node], usage: Usage | None) -> None:
+    async def keep(nodes: Sequence[Node], usage: Usage | None) -> None:
         if any(node.message.result for node in nodes):
-            await self.gate.wait()
-            if self.full:
-                raise StoreError("There is no space left.")
-        await super().keep(nodes, usage)
+            await gate.wait()
+        await memory.keep(nodes, usage)
 
-
-async def test_results_are_kept_while_the_model_reads_them_and_before_its_reply_counts() -> None:
-    memory, done = SlowStore(), list[str]()
-
-    async def act(call: ToolCall) -> Outcome:
-        done.append(call.id)
-        return Outcome("42")
-
-    model = Scripted(lines(calls("first"), calls("second"), "done"))
-    task = asyncio.create_task(
-        take_turn(agent(model, [Puppet(name, act=act) for name in ("first", "second")]), memory)
-    )
+    model = Scripted(lines(calls("look"), "done"))
+    who, context = agent(model, [Puppet("look")]), replace(memory.context(), keep=keep)
+    task = asyncio.create_task(run(who, asked(), Origin.USER, context))
     for _ in range(100):
         await asyncio.sleep(0)
-    assert (len(model.calls), done, len(memory.nodes)) == (2, ["first-0"], 1)
-    memory.gate.set()
-    turn = await task
-    assert (turn.stop, done) == (Stop.ANSWERED, ["first-0", "second-0"])
-    assert turn.nodes == tuple(memory.nodes)
-
-
-async def test_a_reply_to_results_that_cannot_be_kept_is_dropped_with_them() -> None:
-    memory = SlowStore(full=True)
-    memory.gate.set()
-    turn = await take_turn(agent(Scripted(lines(calls("look"), "done")), [Puppet("look")]), memory)
-    assert (turn.stop, turn.error) == (Stop.FAILED, f"There is no space left. {STORED}")
-    assert [node.message.role for node in memory.nodes] == [Role.ASSISTANT]
-    assert turn.nodes == tuple(memory.nodes)
-
-
-@pytest.mark.parametrize("full", [False, True])
-async def test_an_interrupt_waits_for_results_on_their_way_to_the_store(full: bool) -> None:
-    memory, model = SlowStore(full=full), Scripted(lines(calls("look"), "done"))
-    task = asyncio.create_task(take_turn(agent(model, [Puppet("look")]), memory))
-    for _ in range(100):
-        await asyncio.sleep(0)
-    task.cancel()
-    memory.gate.set()
-    turn = await task
-    assert (turn.stop, len(model.calls)) == (Stop.FAILED if full else Stop.INTERRUPTED, 2)
-    assert turn.nodes == tuple(memory.nodes)
-    assert len(turn.nodes) == (1 if full else 3)
+    assert (len(model.calls), len(memory.nodes)) == (1, 1)
+    gate.set()
+    assert (await task).nodes == tuple(memory.nodes)
 
 
 async def test_relief_takes_over_from_a_model_that_fails() -> None:

@@ -6,7 +6,7 @@ should wrap a Model or a Tool instead.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from functools import partial
 from itertools import groupby
 from threading import Lock
@@ -130,7 +130,6 @@ async def run(agent: Agent, transcript: Transcript, origin: Origin, context: Run
                 return await converse(agent, record, budget)
             except ModelError as error:
                 failure = str(error)
-                await record.settle()
                 spare = await context.fall_back(error, record.transcript) if context.fall_back else None
                 budget.refund()
         return await record.closed(Stop.FAILED, failure)
@@ -138,15 +137,11 @@ async def run(agent: Agent, transcript: Transcript, origin: Origin, context: Run
         return await record.closed(Stop.INTERRUPTED, "interrupted")
     except StoreError as error:
         return record.turn.ended(Stop.FAILED, f"{error} {STORED}")
-    finally:
-        with suppress(StoreError):
-            await record.settle()
 
 
 async def converse(agent: Agent, record: "Record", budget: Budget) -> Turn:
     while budget.consume():
         if await step(agent, record, budget):
-            await record.settle()
             return record.turn.ended(Stop.ANSWERED)
         if reason := record.context.guard.end_step():
             await grace(agent, record, STUCK)
@@ -166,12 +161,11 @@ async def step(agent: Agent, record: "Record", budget: Budget) -> bool:
         record.context.emit(Notice(_CUT[reply.finish]))
     calls = normalized.message.calls
     for batch in batches(agent, calls):
-        await record.settle()
         outward = [call.id for call in batch if has_effect(OUTWARD, call, agent.toolbox)]
         record.doubtful = record.tainted or any(has_effect(NETWORK, call, agent.toolbox) for call in batch)
         attempts = [attempt(agent, call, normalized.faults.get(call.id, ""), record) for call in batch]
         await (asyncio.gather(*attempts) if len(batch) > 1 else attempts[0])
-        record.add_ahead([record.results[call.id] for call in batch])
+        await record.add([record.results[call.id] for call in batch])
         record.tainted = record.tainted or any(record.results[id][1] is Trust.FOREIGN for id in outward)
     if calls and all(kind_of(agent, call) is ToolKind.CODE for call in calls):
         budget.refund()
@@ -275,8 +269,6 @@ def kind_of(agent: Agent, call: ToolCall) -> ToolKind:
 class Record:
     """What has been said so far in a turn. Nothing counts as said before it is kept.
 
-    The results of calls are kept while the model reads them: `transcript` holds them at once, the turn when
-    they are kept. Nothing else happens before that, so that its reply is never acted upon without them.
     `tainted`: a call has reached the network. `doubtful`: or one of those that run now may do so.
     """
 
@@ -289,7 +281,6 @@ class Record:
         self.tainted = self.doubtful = is_tainted(transcript, agent.toolbox)
         replies = (message for message in transcript if message.role is Role.ASSISTANT)
         self.call_ids = {call.id for message in replies for call in message.calls}
-        self._ahead: asyncio.Task[None] | None = None
 
     @property
     def agent_trust(self) -> Trust:
@@ -297,42 +288,18 @@ class Record:
         return min(Trust.AGENT, self.transcript.trust)
 
     async def add(self, said: Iterable[Said], usage: Usage | None = None) -> None:
-        await uninterrupted(self._take(self._extended(said), usage))
-
-    def add_ahead(self, results: Iterable[Said]) -> None:
-        """Begin to keep results. The next request may be sent meanwhile; for all else, `settle` first."""
-        before, self.transcript = self.transcript, self._extended(results)
-        self._ahead = asyncio.create_task(self._take_ahead(before, self.transcript))
-
-    async def settle(self) -> None:
-        """Wait until the results are kept. Raises StoreError; it is as if they had not come then."""
-        ahead, self._ahead = self._ahead, None
-        if ahead:
-            await uninterrupted(ahead)
-
-    def _extended(self, said: Iterable[Said]) -> Transcript:
         longer = self.transcript
         for message, trust in said:
             longer = longer.then(message, trust, self.context.clock.now())
-        return longer
-
-    async def _take(self, longer: Transcript, usage: Usage | None) -> None:
-        await self.settle()
         nodes = longer.nodes[len(self.transcript) :]
+        await uninterrupted(self._take(longer, nodes, usage))
+
+    async def _take(self, longer: Transcript, nodes: tuple[Node, ...], usage: Usage | None) -> None:
         await self.context.keep(nodes, usage)
         spent = (*self.turn.usage, usage) if usage else self.turn.usage
         self.transcript = longer
         self.call_ids.update(call.id for node in nodes for call in node.message.calls)
         self.turn = replace(self.turn, nodes=(*self.turn.nodes, *nodes), usage=spent)
-
-    async def _take_ahead(self, before: Transcript, longer: Transcript) -> None:
-        nodes = longer.nodes[len(before) :]
-        try:
-            await self.context.keep(nodes, None)
-        except StoreError:
-            self.transcript = before
-            raise
-        self.turn = replace(self.turn, nodes=(*self.turn.nodes, *nodes))
 
     async def closed(self, stop: Stop, reason: str) -> Turn:
         """Ends the turn early, with a history that can be continued."""
