@@ -246,7 +246,8 @@ async def test_many_writes_without_a_pause_do_not_leave_the_index_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("hone.stores.writer.QUIET", 3_600.0)
-    monkeypatch.setattr("hone.stores.writer.BEHIND", 5)
+    monkeypatch.setattr("hone.stores.writer.BEHIND", 2)
+    monkeypatch.setattr(passages, "FEW", 5)
     database = Database.open(tmp_path / "hone.db")
     store, most = SqliteSessions(database), 0
     for number in range(40):

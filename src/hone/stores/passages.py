@@ -14,8 +14,8 @@ from hone.core.messages import Message, decode
 from hone.core.recall import said
 from hone.stores.words import LETTERS
 
-BATCH = 1_000
-"""Contents that are added in one go."""
+BATCH, FEW = 1_000, 500
+"""Contents that are added in one go, and as many as can wait while there is other work."""
 
 # In the memory of the writer: FTS5 writes out what it has whenever another statement comes.
 PREPARE = "CREATE TEMP TABLE fresh (id INTEGER PRIMARY KEY, text TEXT NOT NULL) STRICT"
@@ -27,6 +27,7 @@ SETTLE = "INSERT INTO passage_words (rowid, text) SELECT id, text FROM temp.fres
 EMPTY = "DELETE FROM temp.fresh"
 DROP = "INSERT INTO passage_words (passage_words, rowid, text) VALUES ('delete', ?, ?)"
 NEWER = f"SELECT id, body FROM contents WHERE id > ({LAST}) ORDER BY id LIMIT ?"
+NEWER_NUMBERS = f"SELECT id FROM contents WHERE id > ({LAST}) ORDER BY id LIMIT ?"
 OLDER = f"SELECT id, body FROM contents WHERE id <= ({UPTO}) ORDER BY id DESC LIMIT ?"
 WAITING = f"SELECT count(*) FROM contents WHERE id > ({LAST}) OR id <= ({UPTO})"
 ADVANCE = "UPDATE backlog SET done = ?"
@@ -60,9 +61,11 @@ def fill(connection: apsw.Connection, limit: int = BATCH) -> int:
     return len(rows)
 
 
-def keep_up(connection: apsw.Connection) -> bool:
-    """Add some of the new contents; tell whether there may be more of them."""
-    return connection.execute(NEWER, (1,)).fetchone() is not None and fill(connection) == BATCH
+def keep_up(connection: apsw.Connection, quiet: bool) -> bool:
+    """Add some of the new contents, a few of them only in a quiet moment; tell whether there may be more."""
+    least = 1 if quiet else FEW
+    found = connection.execute(NEWER_NUMBERS, (least,)).fetchall()
+    return len(found) == least and fill(connection) == BATCH
 
 
 def drop(connection: apsw.Connection, gone: Iterable[tuple[int, bytes]]) -> None:

@@ -40,11 +40,11 @@ ADVANCE = """
 UPDATE sessions SET head = ?, chain = ?, messages = ?, hash = ?, updated = ?, opened = ?, opening = ?,
     touched = (SELECT max(touched) + 1 FROM sessions) WHERE id = ?
 """
-# A session that was the last one to be touched stays the last: one index changes, not three.
+# A session that was the last one to be touched stays the last: one index changes, not two.
 CONTINUE = """
 UPDATE sessions SET head = ?, messages = ?, hash = ?, updated = ?, opened = ?, opening = ? WHERE id = ?
 """
-TOUCH = "UPDATE sessions SET touched = (SELECT max(touched) + 1 FROM sessions) WHERE id = ?"
+RETURN = CONTINUE.replace(" WHERE", ", touched = (SELECT max(touched) + 1 FROM sessions) WHERE")
 DELETE = "DELETE FROM sessions WHERE id = ? RETURNING id, tree, head"
 DELETED = """
 SELECT DISTINCT session FROM spending
@@ -144,9 +144,8 @@ def _append(
     rules.follow(session, stored.head.hash, nodes)
     head = tree.put_nodes(connection, stored.head, nodes)
     opening = find_opening(stored.opening, stored.head.depth, nodes)
-    connection.execute(CONTINUE, (head.id, head.depth, head.hash, head.at, *opening, session))
-    if not stored.latest:
-        connection.execute(TOUCH, (session,))
+    place = (head.id, head.depth, head.hash, head.at, *opening, session)
+    connection.execute(CONTINUE if stored.latest else RETURN, place)
     if spending is not None:
         use = spending.usage
         tokens = (use.input, use.cached, use.written, use.output)

@@ -18,6 +18,7 @@ from hone.core.errors import HoneError, StoreError
 
 T = TypeVar("T")
 Work = Callable[[apsw.Connection], T]
+Later = Callable[[apsw.Connection, bool], bool]
 
 FOREIGN = (apsw.Error, UnicodeError, OverflowError)
 """What SQLite raises, and what a value brings about that it cannot hold: to be explained."""
@@ -27,7 +28,7 @@ REFUSALS = (HoneError, *FOREIGN, TypeError, ValueError)
 QUIET = 0.5
 """Seconds without a write after which what can wait is done."""
 BEHIND = 100
-"""Writes after which it is done all the same."""
+"""Writes after which it is done all the same, if there is much of it."""
 
 
 class _Write(Struct, frozen=True):
@@ -49,13 +50,15 @@ class Writer:
         self,
         connect: Callable[[], apsw.Connection],
         explained: Callable[[Exception], StoreError],
-        later: Work[bool],
+        later: Later,
     ) -> None:
-        """`later` does a piece of what can wait, in its own transaction; True: there may be more of it."""
+        """`later` does a piece of what can wait, in its own transaction; True: there may be more of it. It is
+        told whether it is quiet; otherwise a little of it may wait longer."""
         self._connect = connect
         self._explained = explained
         self._later = later
         self._behind = 0
+        self._left = False
         self._queue: SimpleQueue[_Write | None] = SimpleQueue()
         self._lock = Lock()
         self._thread: Thread | None = None
@@ -96,10 +99,10 @@ class Writer:
                     outcomes = commit(connection, [write.work for write in batch])
                 except apsw.Error as error:
                     outcomes = [_Outcome(error=error)] * len(batch)
-                self._behind += len(batch)
+                self._behind, self._left = self._behind + len(batch), True
                 self._settle(batch, outcomes)
             if connection is not None:
-                self._catch_up(connection)
+                self._catch_up(connection, quiet=True)
         finally:
             # Reached with a batch only by an error of ours: nobody may wait for a thread that is no more.
             with self._lock:
@@ -113,21 +116,21 @@ class Writer:
         """Block for the next write and take all that have come by then; empty when closed. What can wait is
         done meanwhile."""
         if connection is not None and self._behind >= BEHIND:
-            self._catch_up(connection)
+            self._catch_up(connection, quiet=False)
         try:
-            first = self._queue.get(timeout=QUIET if connection is not None and self._behind else None)
+            first = self._queue.get(timeout=QUIET if connection is not None and self._left else None)
         except Empty:
             assert connection is not None
-            self._catch_up(connection)
+            self._catch_up(connection, quiet=True)
             return self._waiting(None)
         return [] if first is None else [first, *_drained(self._queue)]
 
-    def _catch_up(self, connection: apsw.Connection) -> None:
+    def _catch_up(self, connection: apsw.Connection, *, quiet: bool) -> None:
         """Do what can wait. If it fails, it is tried again after the next writes."""
-        more, self._behind = self._behind > 0, 0
+        more, self._left, self._behind = self._left, self._left and not quiet, 0
         while more:
             try:
-                [outcome] = commit(connection, [self._later])
+                [outcome] = commit(connection, [lambda each: self._later(each, quiet)])
             except apsw.Error:
                 return
             more = bool(outcome.value)
