@@ -87,7 +87,7 @@ def make_bars(folder: Path, url: str) -> tuple[Bar, ...]:
     return (
         Bar("a tool iteration at 10 messages", 14.0, partial(talk, url, 20)),
         Bar("a turn without a tool call", 22.0, partial(talk, url, 0)),
-        Bar("a message stored, and a row in SQLite", 4.5, partial(job, "append")),
+        Bar("a message stored, and a row in SQLite", 5.5, partial(job, "append")),
         Bar("a journal entry, and a file replaced", 50.0, partial(job, "journal")),
         Bar("start to first request, and a bare Python", 22.0, partial(start, started)),
     )
