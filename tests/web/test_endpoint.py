@@ -84,6 +84,7 @@ async def test_many_clients_at_once_are_answered_kept_apart_and_learned_from(
     count = tier.size(short=16, full=50)
     (tmp_path / "here.txt").write_text("a file\n")
     async with running(home, tmp_path, worker, settings=LEARNING) as visit:
+        visit.stage.pace = 0.001  # pieces that arrive together are passed on together
         hone = visit.state.hone
         hone.folders.trust(tmp_path)
         async with client(visit) as ai:
