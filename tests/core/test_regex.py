@@ -11,7 +11,7 @@ import hone
 from hone.core.regex import LazyPattern, regex
 
 # Packages of optional extras: `make test` installs them, a plain installation and `make smoke` do not.
-EXTRAS = {"httpx2", "mcp", "numpy", "psycopg", "psycopg_pool", "safetensors", "tokenizers"}
+EXTRAS = {"httpx2", "mcp", "numpy", "opentelemetry", "psycopg", "psycopg_pool", "safetensors", "tokenizers"}
 
 
 def load(name: str) -> Mapping[str, object]:
