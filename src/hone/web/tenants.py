@@ -233,7 +233,7 @@ def find_workspaces(home: Path, settings: Settings) -> Path:
 
 
 def limit_settings(settings: Settings) -> Settings:
-    """Return the settings that hold for users: without programs, hooks and paths of whoever runs the server,
+    """Return the settings that hold for users: without programs, hooks and paths of the operator,
     all of which have that person's rights."""
     return replace(
         settings,

@@ -157,7 +157,7 @@ class UserGate:
     def _enter(
         self, name: str, address: str, event: AuditEvent, ask: Callable[[], tuple[Admission, ApiCaller]]
     ) -> Visitor | None:
-        """Whoever comes too early is not asked about again until it is time."""
+        """Do not ask again about a caller who comes too early until it is time."""
         until, visitor = self._early.get(name, (0.0, None))
         left = until - time.monotonic()
         if visitor and left > 0:

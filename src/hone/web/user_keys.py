@@ -22,7 +22,7 @@ USER = "~"
 
 
 class UserKeys:
-    """`server` are the keys of the server that the user came to; whoever has them is no user."""
+    """`server` are the keys of the server that the user came to; their holder is no user."""
 
     is_remote = True
 

@@ -139,7 +139,7 @@ class UserLimiter:
             self._waiting -= 1
 
     async def _refuse(self, limit: str, sentence: str, wait: float) -> LimitReached:
-        """Write it down, once a second. The answer comes late, so that whoever floods gets fewer."""
+        """Write it down, once a second. The answer comes late, so that a flood gets fewer."""
         now, note = self._clock.monotonic(), AuditNote(AuditEvent.LIMIT_REACHED, self._user, limit)
         if now - self._noted.get(limit, -NOTED) >= NOTED:
             self._noted[limit] = now

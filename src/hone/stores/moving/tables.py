@@ -134,7 +134,7 @@ MADE_AGAIN: Mapping[str, str] = {
     "meanings": VECTORS,
 }
 """Tables that hold nothing but what follows from others, with what they hold."""
-OPERATORS = "what is kept about the users of a team belongs to whoever runs the database"
+OPERATORS = "what is kept about the users of a team belongs to the operator of the database"
 APART: Mapping[str, str] = {
     "owners": "the counters and the name of a home move as one row",
     "mirror": "the counters and the name of a home move as one row",

@@ -33,7 +33,7 @@ from hone.stores.postgres.switchboard import PostgresSwitchboard
 from hone.stores.postgres.vectors import PostgresVectors
 
 LOCAL = "local"
-"""The owner of the rows of whoever runs the server. Users are other owners."""
+"""The owner of the operator's rows. Users are other owners."""
 DELIVERY = "hone.stores.postgres.delivery:PostgresDelivery"
 """Loaded by a worker alone, and with it the engine."""
 USERS = "hone.stores.postgres.users:PostgresUsers"

@@ -285,7 +285,7 @@ class Teller:
 
 
 def _places_of(state: ServerState, who: ApiCaller) -> Places:
-    """Each program has places of its own; all persons are the owner."""
+    """Each program has separate places; all persons are the owner."""
     return state.remembered.setdefault(who.tag if who.is_program else "", Places())
 
 
