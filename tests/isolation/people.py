@@ -85,8 +85,8 @@ class Person(Struct, frozen=True, dict=True):
 
     @cached_property
     def secret(self) -> str:
-        """What nobody else may see. It stands in no question."""
-        return f"secret{self._half(1)}"
+        """What nobody else may see. It stands in no question, and ends so that no stemmer shortens it."""
+        return f"secret{self._half(1)}7"
 
     @cached_property
     def session(self) -> SessionId:
