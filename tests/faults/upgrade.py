@@ -56,7 +56,11 @@ daily = 1000000.0
 unpaid = 0
 [memory]
 memory = 1000000
+[prices."openai/scripted"]
+input = 1.0
+output = 4.0
 """
+"""With a price, since a day has a bound of tokens where none is known."""
 TICKET = re.compile(r"Ticket \S+ is green\.")
 """What clients say. News may stand before it in a message."""
 NEW_KEY = ("-m", "hone", "serve", "keys", "add", "load", "--for", "person")
