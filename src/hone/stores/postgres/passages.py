@@ -16,7 +16,7 @@ from hone.core.messages import decode
 from hone.core.recall import said
 from hone.stores.passages import indexed
 from hone.stores.postgres.database import PostgresDatabase, Rows
-from hone.stores.postgres.text import Words
+from hone.stores.postgres.text import WordVector
 from hone.stores.search_source import Expression, Term
 from hone.stores.stemming import split
 
@@ -131,7 +131,7 @@ def mark_of(owner: str) -> str:
     return f"{crc32(owner.encode('utf-8', 'surrogatepass')):x}/"
 
 
-def write_words(mark: str, text: str) -> Words:
+def write_words(mark: str, text: str) -> WordVector:
     """Write the words of a text and their places, both as the server keeps them."""
     places: dict[str, list[int]] = {}
     for place, stem in enumerate(split(text), 1):
@@ -149,7 +149,7 @@ def write_words(mark: str, text: str) -> Words:
         if room < 0:
             break
         written.append(data + (ONCE(1, at[0]) if len(at) == 1 else pack(f">{len(at) + 1}H", len(at), *at)))
-    return Words(pack(">I", len(written)) + b"".join(written))
+    return WordVector(pack(">I", len(written)) + b"".join(written))
 
 
 def shorten(stem: str) -> str:

@@ -37,21 +37,21 @@ class _BinaryLoader(_Loader):
     format = Format.BINARY
 
 
-class Words(bytes):
+class WordVector(bytes):
     """A tsvector in the server's binary form, which it reads in a third of the time."""
 
 
-class _WordsDumper(Dumper):
+class _VectorDumper(Dumper):
     format = Format.BINARY
     oid = 3614  # tsvector
 
-    def dump(self, obj: Words) -> Buffer | None:
+    def dump(self, obj: WordVector) -> Buffer | None:
         return obj
 
 
 def adapt(connection: Connection[tuple[object, ...]]) -> None:
     """Make this connection escape the text that it sends and restore what it reads."""
     connection.adapters.register_dumper(str, _Dumper)
-    connection.adapters.register_dumper(Words, _WordsDumper)
+    connection.adapters.register_dumper(WordVector, _VectorDumper)
     for loader in (_Loader, _BinaryLoader):
         connection.adapters.register_loader("text", loader)
