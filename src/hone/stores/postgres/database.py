@@ -347,8 +347,10 @@ class PostgresDatabase:
             self._pool.lease.claimed.pop(name, None)
 
     async def beat(self) -> None:
-        """From now on, what this process holds is free when it has not said so for some seconds."""
-        await self.on_claimer(lambda rows: self._pool.lease.beat(rows.execute))
+        """From now on, what this process holds is free when it has not said so for some seconds. What it said
+        a moment ago for another owner holds for all."""
+        if not self._pool.lease.is_fresh:
+            await self.on_claimer(lambda rows: self._pool.lease.beat(rows.execute))
 
     async def on_claimer(self, work: Work[T]) -> T:
         """Do it on the connection that holds the claims of this process."""
