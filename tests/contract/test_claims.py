@@ -6,7 +6,7 @@ import signal
 import sys
 from asyncio import create_subprocess_exec
 from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -17,9 +17,9 @@ from hone.core.errors import StoreError
 from hone.files.locks import FOLDER
 from hone.stores.claims import FileClaims
 from hone.stores.postgres import lease
-from hone.stores.postgres.lease import ClaimLease
 from hone.stores.postgres.claims import PostgresClaims
 from hone.stores.postgres.database import PostgresDatabase, PostgresPool
+from hone.stores.postgres.lease import ClaimLease
 from tests import databases
 from tests.contract.kinds import new_owner
 from tests.reference.claims import InMemoryClaims
@@ -231,7 +231,12 @@ async def test_a_process_says_for_all_its_owners_at_once_that_it_is_there(
     monkeypatch.setattr(lease, "FRESH", 60.0)
     said: list[str] = []
     beat = ClaimLease.beat
-    monkeypatch.setattr(ClaimLease, "beat", lambda *given: (said.append("beat"), beat(*given)))
+
+    def note(of: ClaimLease, execute: Callable[[str], object]) -> None:
+        said.append("beat")
+        beat(of, execute)
+
+    monkeypatch.setattr(ClaimLease, "beat", note)
     for claims in owners:
         await claims.beat()
     assert said == ["beat"]
