@@ -190,7 +190,7 @@ async def test_a_claim_that_was_lost_is_noticed_and_taken_again_unless_somebody_
 async def test_a_process_that_beats_and_then_hangs_loses_its_claims_and_knows_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Here PostgreSQL waits for a moment, elsewhere for four seconds."""
+    """Here PostgreSQL waits for a moment, elsewhere for three seconds."""
     owner = new_owner()
     pools = [PostgresPool(databases.shared(), lanes=1, readers=1) for _ in range(2)]
     one, two = (PostgresClaims(PostgresDatabase(pool, owner)) for pool in pools)

@@ -11,7 +11,7 @@ from typing import Any
 
 from psycopg import Connection
 
-SILENCE, FRESH = 4, 0.5
+SILENCE, FRESH = 3, 0.5
 """Seconds after which a process that promised to beat, and does not, loses its claims, and for which a beat
 need not be repeated."""
 KNOWN_SINCE = 140000
