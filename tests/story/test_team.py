@@ -381,7 +381,7 @@ async def test_the_page_acts_for_the_owner_of_its_stores_whatever_a_request_name
         assert wrong.status_code == 422
         approval = (await server.post(f"/api/team/{waits}/approve", seal=seal))["change"]
         assert (await server.get("/api/team"))["entries"] == [
-            {"change": approval, "text": LESSON, "sharer": "ben", "approver": "local"}
+            {"change": approval, "text": LESSON, "sharer": "ben", "approver": "local"} | {"undoable": True}
         ]
         await server.post(f"/api/team/{approval}/undo", reason="wrong day")
         assert not (await server.get("/api/team"))["entries"]

@@ -2280,7 +2280,7 @@ MUTATIONS = (
         "team: who may undo",
         "anybody takes back what others share",
         f"{TEAM}service.py",
-        "        if self.me not in (sharer, entry.change.author.name, OPERATOR):\n",
+        "        if not may_undo(self.me, sharer, entry.change.author.name):\n",
         "        if False:\n",
         f"{TEAM_TESTS}::test_a_lesson_reaches_a_colleague_after_a_second_person_agreed",
     ),

@@ -48,8 +48,9 @@ def team() -> None:
 @in_home
 async def list_(hone: Hone, as_json: bool) -> Iterable[str]:
     """Show what your team shares, with who shared and who approved it."""
-    known = await _team(hone).reader.read(hone.library.today)
-    return to_json(shared_data(known)) if as_json else describe_shared(known)
+    of_team = _team(hone)
+    known = await of_team.reader.read(hone.library.today)
+    return to_json(shared_data(known, of_team.me)) if as_json else describe_shared(known)
 
 
 @team.command(short_help="Propose an entry or a skill of yours.")

@@ -8,7 +8,8 @@ from hone.core.holding import Occurrence
 from hone.core.ledger import Actor, ChangeQuery, ChangeState
 from hone.core.loading import import_object
 from hone.features.team.part import TeamPart
-from hone.features.team.service import OPERATOR, TEAM, TeamKnowledge
+from hone.features.team.service import TEAM, TeamKnowledge
+from hone.features.team.values import OPERATOR
 from hone.knowledge.folding import load_steps
 from hone.stores.erasure_store import ErasureStore
 from hone.stores.tree import stamp

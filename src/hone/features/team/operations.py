@@ -47,10 +47,10 @@ async def listed(call: OperationCall[Nothing, Nothing]) -> dict[str, Any]:
     try:
         team = _team(call)
     except Refused as error:
-        return {"me": None, "why": str(error), **shared_data(SharedKnowledge()), "pending": []}
+        return {"me": None, "why": str(error), **shared_data(SharedKnowledge(), ""), "pending": []}
     known = await team.reader.read(call.state.hone.library.today)
     waiting = [proposal_data(each, team.me) for each in await team.pending()]
-    return {"me": team.me, "why": "", **shared_data(known), "pending": waiting}
+    return {"me": team.me, "why": "", **shared_data(known, team.me), "pending": waiting}
 
 
 async def log(call: OperationCall[LogLimit, Nothing]) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from hone.core.skill import ORIGIN, SkillOrigin
 from hone.core.trust import Trust
 from hone.features.team.preparing import Preparing, check_shareable
 from hone.features.team.reading import SharedReader, find_sharer
-from hone.features.team.values import ENTRY, ShareReport, TeamProposal
+from hone.features.team.values import ENTRY, ShareReport, TeamProposal, may_undo
 from hone.knowledge.admission import KeeperRules
 from hone.knowledge.folding import load_steps
 from hone.knowledge.journal import Add, entries
@@ -38,8 +38,6 @@ from hone.stores.home import Stores
 
 TEAM = "team"
 """The owner of what is shared. No user has this name."""
-OPERATOR = "local"
-"""The owner of the home that the database was set up from."""
 LIMIT = 4_000
 """Characters of all entries together: they are in everybody's prompt."""
 RULES = KeeperRules({MEMORY: LIMIT, USER: 0, "project": 0}, {})
@@ -131,7 +129,7 @@ class TeamKnowledge:
         operator."""
         entry = await self._approval(id)
         sharer = await find_sharer(self.keeper, entry)
-        if self.me not in (sharer, entry.change.author.name, OPERATOR):
+        if not may_undo(self.me, sharer, entry.change.author.name):
             raise Refused(
                 f"Change {id} was shared by {sharer} and approved by {entry.change.author.name}; "
                 "only they and the operator can undo it."

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from hone.cli.output import day, moment
-from hone.core.knowledge import SharedKnowledge
+from hone.core.knowledge import SharedKnowledge, SharedLesson, SharedSkill
 from hone.core.ledger import ChangeKind, ChangeState, Entry
 from hone.core.visible import one_line, visible
-from hone.features.team.values import ShareReport, TeamProposal
+from hone.features.team.values import ShareReport, TeamProposal, may_undo
 from hone.knowledge.descriptions import DescribedChange
 from hone.prompt.shared import skill_line
 
@@ -87,15 +87,15 @@ def proposal_data(proposal: TeamProposal, me: str) -> dict[str, Any]:
     }
 
 
-def shared_data(known: SharedKnowledge) -> dict[str, Any]:
+def shared_data(known: SharedKnowledge, me: str) -> dict[str, Any]:
+    def told(each: SharedLesson | SharedSkill) -> dict[str, Any]:
+        undoable = may_undo(me, each.sharer, each.approver)
+        return {"sharer": each.sharer, "approver": each.approver, "undoable": undoable}
+
     return {
-        "entries": [
-            {"change": each.change, "text": each.text, "sharer": each.sharer, "approver": each.approver}
-            for each in known.entries
-        ],
+        "entries": [{"change": each.change, "text": each.text, **told(each)} for each in known.entries],
         "skills": [
-            {"change": each.change, "name": each.name, "description": each.description}
-            | {"sharer": each.sharer, "approver": each.approver}
+            {"change": each.change, "name": each.name, "description": each.description, **told(each)}
             for each in known.skills
         ],
     }

@@ -13,6 +13,8 @@ from hone.features.team.exposures import Exposure, ExposureKind
 
 ENTRY = ""
 """The file of a text that is an entry of the journal."""
+OPERATOR = "local"
+"""The owner of the home that the database was set up from."""
 
 
 class FoundExposure(Struct, frozen=True):
@@ -56,6 +58,11 @@ class TeamProposal(Struct, frozen=True):
     sharer: str
     reason: str
     shown: ShareReport
+
+
+def may_undo(me: str, sharer: str, approver: str) -> bool:
+    """Whether somebody may take back what the team shares."""
+    return me in (sharer, approver, OPERATOR)
 
 
 def place_exposures(file: str, text: str, found: list[Exposure]) -> list[FoundExposure]:
