@@ -18,6 +18,7 @@ HoneError
 ├── BackendError             a memory backend failed                      (redacted, retried later)
 │   └── Unfit                the backend will never accept this item
 └── StoreError               the home folder cannot be read or written
+    ├── Ending               the server is about to end
     ├── Missing              there is no such session, change or content
     ├── Conflict             another writer was first
     │   └── Occupied         another process answers in this conversation
@@ -132,6 +133,15 @@ class StoreError(HoneError):
 
 class Busy(StoreError):
     """Another program is writing the file, or has just replaced it. Nothing was changed."""
+
+
+class Ending(StoreError):
+    """The server is about to end and begins nothing more; `wait` are the seconds after which to try again."""
+
+    wait = 5.0
+
+    def __init__(self) -> None:
+        super().__init__("The server is about to end. Ask again when it is back.")
 
 
 class Missing(StoreError):

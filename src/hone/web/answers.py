@@ -16,6 +16,7 @@ from starlette.types import Message, Send
 
 from hone.core.errors import (
     Conflict,
+    Ending,
     HoneError,
     LimitReached,
     Missing,
@@ -30,6 +31,7 @@ STATUS: tuple[tuple[type[HoneError], int, str], ...] = (
     (Missing, 404, "not_found"),
     (LimitReached, 429, "rate_limit_exceeded"),
     (Conflict, 409, "conflict"),
+    (Ending, 503, "stopping"),
     (StoreError, 503, "store_error"),
     (Refused, 422, "refused"),
     (SettingsError, 422, "settings_error"),
@@ -77,7 +79,7 @@ async def on_hone_error(_: Request, error: Exception) -> Response:
     assert isinstance(error, HoneError)
     status, kind = told(error)
     response = failure(status, kind, str(error))
-    return postponed(response, error.wait) if isinstance(error, LimitReached) else response
+    return postponed(response, error.wait) if isinstance(error, (LimitReached, Ending)) else response
 
 
 def postponed(response: Response, wait: float) -> Response:

@@ -11,7 +11,7 @@ from urllib.parse import parse_qs
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from hone.core.errors import LimitReached, StoreError
+from hone.core.errors import Ending, LimitReached, StoreError
 from hone.core.users import AuditEvent, AuditNote
 from hone.web import login_page
 from hone.web.answers import add_security_headers, failure, postponed
@@ -91,6 +91,8 @@ class AuthMiddleware:
                     if scope["method"] not in SAFE:
                         await state.limiter.receive(_Head(scope).length)
                     await self._serve(visitor.caller, state.keys, scope, _bounded(receive), send, user=True)
+        except Ending as error:
+            await _later(503, "stopping", str(error), error.wait)(scope, receive, send)
         except NotOpened as error:
             await failure(503, "store_error", str(error))(scope, receive, send)
         except LimitReached as error:
@@ -147,10 +149,10 @@ class AuthMiddleware:
     def _refusal(self, scope: Scope) -> Response | None:
         """What to answer instead of what was asked; None: it may be asked."""
         head = _Head(scope)
+        if scope["path"] in OPEN and scope["method"] in SAFE:
+            return None  # a load balancer asks by address, and there is nothing to learn
         if head.one("host") not in self._hosts:
             return failure(403, "forbidden_host", "This server does not answer to that name.")
-        if scope["path"] in OPEN:
-            return None
         if not self._is_own(head):
             return failure(403, "forbidden_origin", "This was asked by the page of somebody else.")
         if scope["path"] == LOGIN:
@@ -239,7 +241,8 @@ class AuthMiddleware:
         return None
 
     async def _sign_in(self, scope: Scope, receive: Receive) -> Response:
-        """By the password of the form. Wrong ones are answered late, and not at all after some."""
+        """By what was typed into the form: the password, or a key where there are users. Wrong passwords are
+        answered late, and not at all after some. Raises TooManyGuesses."""
         head, data = _Head(scope), b""
         more = True
         while more and len(data) <= LARGEST_FORM:
@@ -247,11 +250,23 @@ class AuthMiddleware:
             data += message.get("body", b"")
             more = message.get("more_body", False) and message["type"] == "http.request"
         words = parse_qs(data.decode("utf-8", "replace")).get("password", [""])
+        if self._gate and (is_user_key(words[0].strip()) or not self._keys.has_password):
+            return await self._keys.ask(lambda: self._sign_in_by_key(words[0].strip(), head, scope))
         if await self._keys.ask(lambda: self._keys.takes_password(words[0])):
             return await self._keys.ask(lambda: self._welcome(Visitor(OWNER), head, scope))
         if await self._keys.hesitate():
-            return HTMLResponse(login_page.write(login_page.LOCKED, has_password=False), 429)
+            return HTMLResponse(login_page.write(login_page.LOCKED), 429)
         return self._closed(head, login_page.WRONG, as_page=True)
+
+    def _sign_in_by_key(self, word: str, head: "_Head", scope: Scope) -> Response:
+        visitor = self._by_key(word, _address(scope))
+        if visitor is None:
+            return self._closed(head, login_page.WRONG_KEY, as_page=True)
+        if visitor.caller.is_program:
+            return self._closed(head, login_page.PROGRAM, as_page=True)
+        if visitor.wait:
+            return _later(429, "rate_limit_exceeded", FLOODED, visitor.wait)
+        return self._welcome(visitor, head, scope)
 
     def _welcome(self, visitor: Visitor, head: "_Head", scope: Scope) -> Response:
         response, agent = RedirectResponse("/", 303), head.one("user-agent") or ""
@@ -264,7 +279,8 @@ class AuthMiddleware:
 
     def _closed(self, head: "_Head", why: str = "", *, as_page: bool = False) -> Response:
         if as_page or head.wants_page:
-            return HTMLResponse(login_page.write(why, has_password=self._keys.has_password), 401)
+            page = login_page.write(why, password=self._keys.has_password, key=self._gate is not None)
+            return HTMLResponse(page, 401)
         return failure(401, "unauthorized", UNKNOWN)
 
 

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from hone.app import Hone
 from hone.core.clock import Clock
-from hone.core.errors import Conflict, HoneError, Missing, Occupied, Refused
+from hone.core.errors import Conflict, Ending, HoneError, Missing, Occupied, Refused
 from hone.core.events import Emit, Event, Heard
 from hone.core.ids import SessionId
 from hone.core.messages import Message
@@ -34,7 +34,6 @@ MOST = 256
 """Conversations that stay open while nobody speaks in them."""
 AGAIN = 0.1
 """Seconds before an interrupt is repeated."""
-ENDING = "The server is about to end. Ask again when it is back."
 
 
 class TurnLimits(Protocol):
@@ -319,7 +318,7 @@ class OpenSessions:
         async with AsyncExitStack() as stack:
             while True:
                 if self._closing:
-                    raise Conflict(ENDING)
+                    raise Ending
                 try:
                     await stack.enter_async_context(self._claimed(id))
                     break

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from hone.app import Hone
 from hone.core.clock import Clock
-from hone.core.errors import StoreError
+from hone.core.errors import Ending, StoreError
 from hone.core.switchboard import Switchboard
 from hone.core.value import replace
 from hone.files.atomic import make_folder
@@ -106,6 +106,8 @@ class Tenants:
             if user not in self._open or self._open[user].is_over:
                 try:
                     self._open[user] = await self._start(user)
+                except Ending:
+                    raise
                 except StoreError as error:
                     raise NotOpened(str(error)) from error
             tenant = self._open[user]
@@ -148,7 +150,7 @@ class Tenants:
 
     async def _start(self, user: str) -> Tenant:
         if self._closing:
-            raise StoreError("The server is about to end. Ask again when it is back.")
+            raise Ending
         opened: asyncio.Future[ServerState] = asyncio.get_running_loop().create_future()
         ended = asyncio.Event()
         task = asyncio.create_task(self._run(user, opened, ended))

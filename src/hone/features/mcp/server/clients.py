@@ -1,5 +1,7 @@
 """Say who a client is, and what the owner lets it have. What it claims to be counts for nothing."""
 
+from collections.abc import Awaitable, Callable
+
 from msgspec import Struct
 
 from hone.core.errors import Refused
@@ -18,12 +20,18 @@ REASON = 300
 """Characters of the reason that a client gives."""
 
 
+async def admit_all() -> None:
+    """Admit every review: a home of one person has no limit."""
+
+
 class Client(Struct, frozen=True):
-    """Another agent. `folder` is the project whose entries it gets."""
+    """Another agent. `folder` is the project whose entries it gets. `admit` raises LimitReached if the user
+    whose key it has may add no further review."""
 
     name: str
     folder: str
     access: McpClientSettings = McpClientSettings()
+    admit: Callable[[], Awaitable[None]] = admit_all
 
     @property
     def label(self) -> str:

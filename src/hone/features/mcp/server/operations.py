@@ -10,6 +10,7 @@ from starlette.datastructures import Headers
 from starlette.responses import Response
 
 from hone.core.errors import HoneError
+from hone.core.value import replace
 from hone.core.visible import path_to_text
 from hone.features.mcp.server.cancelling import RunningRequests, run_while_there
 from hone.features.mcp.server.clients import find_client
@@ -77,7 +78,8 @@ async def post(call: HttpCall) -> Response:
     except MalformedMessage as fault:
         return _json(encode_fault(fault.id, fault), 400)
     hone = call.state.hone
-    methods = Methods(hone, find_client(hone.settings, call.caller.name, path_to_text(hone.folder)))
+    client = find_client(hone.settings, call.caller.name, path_to_text(hone.folder))
+    methods = Methods(hone, replace(client, admit=call.state.open_sessions.admit))
     version = call.headers.get(VERSION_HEADER)
     stateless = version is not None and version not in HANDSHAKE
     if stateless or (isinstance(message, Call) and has_envelope(message)):

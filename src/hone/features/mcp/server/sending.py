@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct, to_builtins
 
 from hone.app import Hone
-from hone.core.errors import Refused
+from hone.core.errors import LimitReached, Refused
 from hone.core.jobs import Job
 from hone.core.ledger import Entry, skill
 from hone.core.ports import StoredSession
@@ -64,6 +64,7 @@ async def learn(hone: Hone, client: Client, wanted: LearnArguments) -> str:
     waiting = [job for job in await hone.jobs.waiting() if job.why == client.label]
     if len(waiting) >= REVIEWS:
         raise Refused(f"{REVIEWS} conversations of this client wait for their review. Try again later.")
+    await client.admit()
     stored = await _store(hone, client, lines, wanted.format if wanted.transcript else "openai")
     return "\n".join([await _queue(hone, client, each) for each in stored])
 
@@ -96,6 +97,10 @@ async def _queue(hone: Hone, client: Client, stored: StoredSession) -> str:
         return f"{kept} The owner reviews it with: hone review {id}"
     if any(_covers(job, stored) for job in await hone.jobs.jobs(LATEST)):
         return f"{kept} Its review was queued before."
+    try:
+        await client.admit()
+    except LimitReached as error:
+        return f"{kept} It is not reviewed: {error}"
     job = await hone.jobs.enqueue(id, count, NAMES, client.label, hone.clock.now())
     return f"{kept} Review {job.id} is queued; what it finds waits for the owner's approval."
 
