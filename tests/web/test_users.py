@@ -91,6 +91,7 @@ async def serving(
     script: Any = echo,
     latency: float = 0.0,
     prices: Mapping[str, PriceSettings] = NO_PRICES,
+    password: str = "",
     **serve: Any,
 ) -> AsyncIterator[Team]:
     (tmp_path / "home").mkdir()
@@ -98,8 +99,9 @@ async def serving(
     with databases.new_database() as url:
         given = {"requests_per_minute": 0, **serve}
         settings = Settings(database=url, prices=prices, serve=ServeSettings(**given))
+        home, work = tmp_path / "home", tmp_path / "work"
         async with running(
-            tmp_path / "home", tmp_path / "work", script, settings=settings, latency=latency
+            home, work, script, settings=settings, latency=latency, password=password
         ) as server:
             yield Team(server, url)
 
