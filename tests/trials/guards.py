@@ -26,7 +26,7 @@ DISK, LOOP, DOOR = "files/tree.py", "loop.py", "web/auth.py"
 REWIND_TESTS, CHECKPOINT_TESTS = "tests/features/test_rewind.py", "tests/features/test_checkpoints.py"
 BACKUP_TESTS = "tests/features/test_backups.py"
 KEY_TESTS, HTTP_TESTS = "tests/web/test_keys.py", "tests/web/test_http.py"
-USER_TESTS = "tests/web/test_users.py"
+USER_TESTS, SIGN_IN_TESTS = "tests/web/test_users.py", "tests/web/test_user_sign_in.py"
 LOGIN_TESTS = "tests/web/test_logins.py"
 DISK_TESTS, DOOR_TESTS = "tests/knowledge/test_disk.py", "tests/web/test_door.py"
 DECIDE, NETWORK = "runtime/permissions/decide.py", "runtime/permissions/network.py"
@@ -2275,6 +2275,30 @@ MUTATIONS = (
         "        if entry.change.kind is not ChangeKind.APPROVE:\n",
         "        if False:\n",
         f"{TEAM_TESTS}::test_a_lesson_reaches_a_colleague_after_a_second_person_agreed",
+    ),
+    of(
+        "login: keys of programs",
+        "the key of a program signs a browser in",
+        DOOR,
+        "        if visitor.caller.is_program:\n            return self._closed(head, login_page.PROGRAM",
+        "        if False:\n            return self._closed(head, login_page.PROGRAM",
+        f"{SIGN_IN_TESTS}::test_nobody_signs_in_with_a_wrong_key_or_that_of_a_program",
+    ),
+    of(
+        "mcp: the user's reviews",
+        "an agent adds reviews without end",
+        "features/mcp/server/operations.py",
+        "replace(client, admit=call.state.open_sessions.admit)",
+        "client",
+        f"{SIGN_IN_TESTS}::test_a_conversation_that_an_agent_hands_over_counts_as_a_review_that_waits",
+    ),
+    of(
+        "door: probes",
+        "a probe under any name may change something",
+        DOOR,
+        'if scope["path"] in OPEN and scope["method"] in SAFE:',
+        'if scope["path"] in OPEN:',
+        "tests/monitoring/test_probes.py::test_probes_answer_under_any_name_and_nothing_else_does",
     ),
     of(
         "team: who may undo",
