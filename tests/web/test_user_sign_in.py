@@ -1,11 +1,14 @@
 """J1: a user signs a browser in with their key, and is held to their limits by every door."""
 
+import asyncio
+from collections import Counter
 from pathlib import Path
 
 import httpx2
 import pytest
 
 from hone.features.users.service import make_key
+from hone.web.page import read
 from tests.features.mcp_rig import HANDSHAKE
 from tests.web.test_users import Team, serving
 
@@ -33,9 +36,7 @@ async def test_a_key_signs_one_browser_in_until_it_is_revoked(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("password", ["", "seven green lamps"])
-async def test_nobody_signs_in_with_a_key_that_is_wrong_or_for_a_program(
-    tmp_path: Path, password: str
-) -> None:
+async def test_nobody_signs_in_with_a_wrong_key_or_that_of_a_program(tmp_path: Path, password: str) -> None:
     async with serving(tmp_path, password=password) as team:
         key, disabled = team.add("alice"), team.add("bob")
         program = make_key(team.admin, "alice", "editor", "program", None)
@@ -56,6 +57,22 @@ async def test_nobody_signs_in_with_a_key_that_is_wrong_or_for_a_program(
         events = team.events()
         assert events["key refused", "bob", "disabled"] == 1
         assert (await sign_in(team, key)).status_code == 303
+
+
+async def test_the_files_of_the_page_use_nothing_of_a_users_requests(tmp_path: Path) -> None:
+    """A browser takes all of them at once, more than a user may ask for at a time."""
+    async with serving(tmp_path) as team, team.client() as browser:
+        key, head = team.add("alice", requests_per_minute=60), {"origin": team.server.url}
+        assert (await browser.post("/login", data={"password": key}, headers=head)).status_code == 303
+        files = [f"/static/{name}" for name in read()]
+        assert {(await browser.get(each)).status_code for each in files} == {200}
+        codes = Counter(
+            each.status_code for each in await asyncio.gather(*(browser.get("/api/modes") for _ in range(20)))
+        )
+        assert 9 <= codes[200] <= 15
+        assert codes[200] + codes[429] == 20, "all else counts"
+        team.admin.switch("alice", off=True)
+        assert (await browser.get(files[0])).status_code == 401
 
 
 async def test_a_conversation_that_an_agent_hands_over_counts_as_a_review_that_waits(tmp_path: Path) -> None:

@@ -37,6 +37,8 @@ PAUSE = 60.0
 """Seconds that an address with many wrong keys is asked to wait."""
 GUESSED = "There were many wrong keys from your address. Try again in a minute."
 FLOODED = "These are more requests than your limit allows. Wait, and try again."
+FILES = "/static/"
+"""Where the files of the page are: the same for everybody, and a browser takes sixty of them at once."""
 LASTING = ("/events", "/v1/chat/completions")
 """How the paths end whose requests wait for a model or for news."""
 VISITOR = "hone.visitor"
@@ -75,7 +77,9 @@ class AuthMiddleware:
             await refusal(scope, receive, out)
             return
         visitor = scope.get(VISITOR)
-        if visitor and visitor.user:
+        if _is_file(scope):
+            await self._app(scope, receive, out)
+        elif visitor and visitor.user:
             await self._serve_user(visitor, scope, receive, out)
         else:
             await self._serve(scope.get(CALLER, NOBODY), self._keys, scope, _bounded(receive), out)
@@ -186,7 +190,7 @@ class AuthMiddleware:
         # A browser names its page whenever something may change.
         is_named = scope["method"] in SAFE or head.one("origin") is not None
         if gate and gate.proxy and head.all(gate.proxy.header):
-            return gate.by_proxy(head, address) if is_named else None
+            return gate.by_proxy(head, address, counted=not _is_file(scope)) if is_named else None
         scheme, _, word = (head.one("authorization") or "").partition(" ")
         if scheme.lower() == "bearer":
             return self._by_key(word.strip(), address)
@@ -194,7 +198,7 @@ class AuthMiddleware:
         if not cookie or not is_named:
             return None
         if gate and USER in cookie:
-            return gate.by_cookie(cookie, fold_address(address))
+            return gate.by_cookie(cookie, fold_address(address), counted=not _is_file(scope))
         who = self._keys.takes_cookie(cookie)
         return Visitor(who) if who else None
 
@@ -329,6 +333,10 @@ class _Head:
         except CookieError:
             return ""
         return jar[name].value if name in jar else ""
+
+
+def _is_file(scope: Scope) -> bool:
+    return scope["method"] in SAFE and str(scope["path"]).startswith(FILES)
 
 
 def _address(scope: Scope) -> str:

@@ -107,8 +107,9 @@ class UserGate:
         kind = KeyKind(entry.kind) if entry.kind else KeyKind.PROGRAM
         return entry, ApiCaller(entry.key, kind, tag)
 
-    def by_cookie(self, value: str, address: str) -> Visitor | None:
-        """One that has ended, or was signed out, is nothing to write down."""
+    def by_cookie(self, value: str, address: str, *, counted: bool = True) -> Visitor | None:
+        """One that has ended, or was signed out, is nothing to write down. A request that is not `counted`
+        uses nothing of the user's limit."""
         cookie = read_cookie(value, self._keys)
         if cookie is None:
             self.refuse(AuditNote(AuditEvent.COOKIE_REFUSED, detail="forged", address=address))
@@ -117,6 +118,8 @@ class UserGate:
         if cookie.until <= self._clock.now().timestamp() or not logins.has(cookie.login):
             return None
         who = replace(OWNER, tag=cookie.tag, login=cookie.login)
+        if not counted and self.directory.is_current(cookie.user, cookie.tag):
+            return Visitor(who, cookie.user)
         found = self._enter(
             f"{cookie.user} {cookie.login}",
             address,
@@ -127,13 +130,15 @@ class UserGate:
             logins.note_use(cookie.login)
         return found
 
-    def by_proxy(self, headers: Headers, peer: str) -> Visitor | None:
+    def by_proxy(self, headers: Headers, peer: str, *, counted: bool = True) -> Visitor | None:
         assert self.proxy is not None
         user, why = self.proxy.find_user(headers, peer)
         address = fold_address(peer)
         if not user:
             self.refuse(AuditNote(AuditEvent.PROXY_REFUSED, detail=why, address=address))
             return None
+        if not counted and self.directory.is_current(user, ""):
+            return Visitor(OWNER, user)
         return self._enter(
             user,
             address,
