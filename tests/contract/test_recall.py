@@ -196,6 +196,46 @@ async def test_scripts_without_spaces_are_found_by_any_two_letters_or_one(memory
     assert (B, 1) not in (await memory.found('"东京"'))
 
 
+RUNS = {
+    "数据备份": ("每晚两点做数据备份。", "备份的数据在东京。", "备份昨晚失败了。"),
+    "数据库": ("数据库在东京。", "据库,数据", "这些数据很旧。"),
+    "データベース": ("データベースは金曜日に移す。", "データのベース", "テニスのコース"),
+    "ひらがな": ("ひらがなを練習する。", "がなとひら", "ひらめき"),
+    "데이터베이스": ("데이터베이스를 옮깁니다.", "데이터 베이스 백업", "베이컨과 데이지"),
+    "Docker部署": ("用Docker部署服务。", "部署Docker镜像。", "Docker很慢。"),
+}
+
+
+@pytest.mark.parametrize("run", RUNS)
+async def test_letters_that_stand_together_come_first_then_what_holds_more_of_them(
+    memory: Memory, run: str
+) -> None:
+    for name, text in zip((C, A, B), RUNS[run], strict=True):
+        await memory.keep(name, user(text), assistant("好的。"))
+    hits = (await memory.search(run)).hits
+    assert [(hit.header.id, hit.passage.number) for hit in hits][:2] == [(C, 1), (A, 1)]
+    assert {hit.passage.number for hit in hits} == {1}, "what is beside a hit is shown with it"
+    assert hits[0].after
+
+
+async def test_what_holds_few_of_the_letters_is_found_too_unless_enough_holds_all(memory: Memory) -> None:
+    for number in range(3):
+        await memory.keep(SessionId(f"whole-{number}"), user(f"数据备份 {number}"))
+    await memory.keep(A, user("备份昨晚失败了。"), assistant("好的。"))
+    found = await memory.search("数据备份")
+    assert [hit.header.id for hit in found.hits][3:] == [A]
+    assert (found.hits[3].before, found.hits[3].after) == (None, None)
+    assert A not in [hit.header.id for hit in (await memory.search("数据备份", limit=3)).hits]
+
+
+async def test_letters_that_only_the_asker_holds_hide_nothing_of_the_others(memory: Memory) -> None:
+    await memory.keep(A, user("备份昨晚失败了。"), assistant("磁盘满了。"))
+    asked = await memory.keep(B, user("数据备份怎么样了?"))
+    [*hits] = (await memory.search("数据备份", seen=frozenset(node.digest for node in asked.nodes))).hits
+    assert hits[0].header.id == A
+    assert hits[0].after
+
+
 async def test_calls_and_the_beginning_of_results_are_found_thoughts_are_not(memory: Memory) -> None:
     call = ToolCall("1", "read_file", '{"path":"/srv/gateway.toml"}')
     result = "port = 8443\n" + "filler " * 2_000 + "omega"

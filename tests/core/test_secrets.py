@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hone.core.secrets import redact
+from hone.core.secrets import redact, seeds
 from hone.core.secrets.tokens import JWT, RUN, TOKENS
 from tests.conftest import Tier
 from tests.core.secret_shapes import KEYS, PLACED, ROWS, TOKEN_SHAPES, pem, some
@@ -363,3 +363,13 @@ def test_nothing_recognisable_gets_lost_between_many_secrets() -> None:
     result = redact(text)
     assert [line for line in HARMLESS if line not in result] == []
     assert [kind for kind, token in TOKEN_SHAPES.items() if token in result] == []
+
+
+@given(
+    st.lists(
+        st.sampled_from(["legal", "winner,", "12. thank", "of", "Year", "wave;", "electricity", "zoo\n"])
+    )
+)
+def test_text_without_twelve_words_in_a_row_is_passed_over_and_no_other(words: list[str]) -> None:
+    text = " ".join(words * 3)
+    assert seeds._may_hold_row(text) or not seeds._ROW.search(text)

@@ -10,10 +10,11 @@ from hone.core.ports import StoredSession
 from hone.core.recall import Hit, Passage, Query, SearchResult, is_aside, said, stem
 from hone.core.transcript import Node
 from hone.core.turn import Origin
+from hone.core.value import replace
 from hone.stores.context import AROUND_IT, NEAR, NEXT_BUT_ONE, PLACES
 from hone.stores.passages import indexed
 from hone.stores.question import ParsedQuestion, parse, plain, words
-from hone.stores.ranking import KIN
+from hone.stores.ranking import KIN, PARTED
 from hone.stores.recall import IN_TIME, QUOTED, SHARE, SPOKEN
 from tests.reference.sessions import InMemorySessions
 
@@ -36,6 +37,9 @@ class InMemoryRecall:
         question = parse(query.words, query.today)
         heard = list(_heard(self._sessions).values())
         values = _values(heard, question)
+        if question.run and (exact := _exact(heard, question, query, values)):
+            hits = tuple(_spread_out(exact, query.limit))
+            return SearchResult(hits, tuple(map(plain, question.terms)), question.dropped)
         own = {place: sum(each.get(place, 0.0) for each in values.values()) for place in _places(values)}
         whole = own if question.phrases else _spread(heard, own, values)
         scores = {place: score * _worth(question, heard[place]) for place, score in whole.items()}
@@ -46,6 +50,26 @@ class InMemoryRecall:
         ]
         hits = tuple(_spread_out(wanted, query.limit))
         return SearchResult(hits, tuple(map(plain, (*question.phrases, *question.terms))), question.dropped)
+
+
+def _exact(
+    heard: list[_Said], question: ParsedQuestion, query: Query, values: dict[str, dict[int, float]]
+) -> list[Hit]:
+    """What holds a run of letters as it is, then what holds some of its pairs; nothing if none holds it."""
+    wanted = [place for place, each in enumerate(heard) if _wanted(each, query, question)]
+    holding = _holding(heard, wanted, question.run)
+    if not holding:
+        return []
+    whole = sum(max(of.values(), default=log(1 + len(heard) / 0.5)) for of in values.values())
+    own = {place: sum(of.get(place, 0.0) for of in values.values()) / whole for place in _places(values)}
+    hits = [
+        _hit(heard[place], PARTED * own[place] * _worth(question, heard[place]))
+        for place in own
+        if place in wanted and place not in holding
+    ]
+    alone = [replace(hit, before=None, after=None) if hit.score < PARTED / 2 else hit for hit in hits]
+    first = [_hit(heard[place], _worth(question, heard[place])) for place in holding]
+    return sorted([*first, *alone], key=lambda hit: -hit.score)
 
 
 def _spread_out(hits: list[Hit], limit: int) -> list[Hit]:

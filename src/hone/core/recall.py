@@ -1,10 +1,9 @@
 """Search in past conversations: the query, the passages it finds, and the Protocol of the search."""
 
+import re
 from collections.abc import Iterator, Sequence
 from datetime import date, datetime
 from functools import lru_cache
-from itertools import groupby
-from operator import itemgetter
 from typing import Protocol
 from unicodedata import combining, normalize
 
@@ -122,36 +121,76 @@ def excerpt(text: str, terms: Sequence[str], width: int = WIDTH) -> str:
     line = " ".join(text.split())
     if len(line) <= width:
         return line
-    wanted = {stem(word) for term in terms for word in _WORD.findall(term.lower())}
-    places = [match.start() for match in _WORD.finditer(line) if stem(match[0].lower()) in wanted]
+    wanted = _wanted(tuple(terms))
+    places = sorted({start for start, _ in wanted.find(line)})
     found = max(
         places, key=lambda start: sum(start <= each < start + width - LEAD for each in places), default=0
     )
-    begin = 0 if found <= LEAD else line.rfind(" ", 0, found - LEAD // 2) + 1
+    begin = 0 if found <= LEAD else _beginning(line, found - LEAD // 2)
     end = begin + width
     return ("… " if begin else "") + line[begin:end].rstrip() + (" …" if end < len(line) else "")
 
 
+def _beginning(line: str, before: int) -> int:
+    """Where the word begins that stands there; in a script that does not part its words, the letter."""
+    space = line.rfind(" ", 0, before) + 1
+    return space if before - space < LEAD else before
+
+
 def pieces(text: str, terms: Sequence[str]) -> list[tuple[str, bool]]:
     """The text in pieces, and of each whether it is a word that was looked for, in any of its forms."""
-    wanted = {stem(word) for term in terms for word in _WORD.findall(term.lower())}
-    begun = tuple(term[:-1].lower() for term in terms if term.endswith("*"))
+    wanted = _wanted(tuple(terms))
     marks = bytearray(len(text))
-    for match in _WORD.finditer(text):
-        low = match[0].lower()
-        if stem(low) in wanted or (begun and low.startswith(begun)):
-            marks[slice(*match.span())] = b"\1" * len(match[0])
-    for term in terms:
-        if not term.isascii():  # maybe of a script that does not part its words
-            for start in _places(text, term.rstrip("*")):
-                marks[start : start + len(term.rstrip("*"))] = b"\1" * len(term.rstrip("*"))
-    grouped = groupby(zip(text, marks, strict=True), key=itemgetter(1))
-    return [("".join(letter for letter, _ in group), bool(marked)) for marked, group in grouped]
+    for start, end in wanted.find(text):
+        marks[start:end] = b"\1" * (end - start)
+    found, at = list[tuple[str, bool]](), 0
+    while at < len(text):
+        end = marks.find(not marks[at], at)
+        end = end if end >= 0 else len(text)
+        found.append((text[at:end], bool(marks[at])))
+        at = end
+    return found
+
+
+class _Wanted(Struct, frozen=True):
+    """What terms are recognized by: stems, beginnings of words, and parts of a script that does not part its
+    words."""
+
+    stems: frozenset[str]
+    begun: tuple[str, ...]
+    parts: tuple[str, ...]
+
+    def find(self, text: str) -> Iterator[tuple[int, int]]:
+        """Where each begins and ends. One may be found twice."""
+        for match in self._likely(text) if text.isascii() else _WORD.finditer(text):
+            low = match[0].lower()
+            if stem(low) in self.stems or (self.begun and low.startswith(self.begun)):
+                yield match.span()
+        for part in self.parts:
+            for start in _places(text, part):
+                yield start, start + len(part)
+
+    def _likely(self, text: str) -> Iterator[re.Match[str]]:
+        """The words that begin with a stem, as every form of it does in ASCII."""
+        low = text.lower()
+        for first in (*self.stems, *self.begun):
+            for at in _places(low, first) if first else ():
+                if not (at and low[at - 1].isalnum()) and (match := _WORD.match(text, at)):
+                    yield match
+
+
+@lru_cache(maxsize=8)  # the same for each line of an answer
+def _wanted(terms: tuple[str, ...]) -> _Wanted:
+    return _Wanted(
+        frozenset(stem(word) for term in terms for word in _WORD.findall(term.lower())),
+        tuple(term[:-1].lower() for term in terms if term.endswith("*")),
+        tuple(part for term in terms if not term.isascii() for part in term.rstrip("*").split()),
+    )
 
 
 def _places(text: str, part: str) -> Iterator[int]:
     start = text.find(part)
-    while start >= 0 and part:
+    while start >= 0:
         yield start
         start = text.find(part, start + 1)
 
@@ -161,7 +200,9 @@ def stem(word: str) -> str:
     """Near enough to tell that two words are forms of one."""
     plain = word
     if not word.isascii():
-        plain = "".join(each for each in normalize("NFKD", word) if not combining(each))
+        plain = normalize("NFKD", word)
+        if not plain.isalnum():  # no accent is
+            plain = "".join(each for each in plain if not combining(each))
     return _ENDING.sub("", plain) if len(plain) > 4 else plain.removesuffix("s")
 
 

@@ -31,7 +31,9 @@ Values = Mapping[str, Mapping[int, float]]
 
 
 def settled(source: PlaceSource, scores: Mapping[int, float]) -> dict[int, float]:
-    """Long messages hold more words, so that a word in them tells less."""
+    """Long messages hold more words, so that a word in them tells less. A single one has no rival."""
+    if len(scores) < 2:
+        return dict(scores)
     long = source.lengths(scores, LONG)
     return {
         id: score / (1 + FALL * log(long[id] / LONG)) if id in long else score for id, score in scores.items()

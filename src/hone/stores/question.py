@@ -57,13 +57,18 @@ THEIRS = regex(
 NAMED = regex(r"\b(?:did|does|has|had|is|was|would|could|will) ([^\W\d_]{2,})\b")
 """Who is asked about by name. Where several people talk, each message may begin with a name and a colon."""
 
+UNPARTED = 8
+"""Pieces of a run of letters that is looked for as it is. A longer one is a sentence, which is hardly ever
+said twice."""
+
 Kin = tuple[str, tuple[str, ...]]
 
 
 class ParsedQuestion(Struct, frozen=True):
     """`terms` are expressions for FTS5, any of which will do; `phrases` must all be there. `spans` are the
     times it speaks of, if any; `speaker` is who is meant to have said it. `beginnings` are those of words,
-    if nothing else is asked for. `kin` are terms with others that often stand for them and count for less."""
+    if nothing else is asked for. `kin` are terms with others that often stand for them and count for less.
+    `run` is the question as a phrase, if it is a single word of a script that does not part its words."""
 
     terms: tuple[str, ...] = ()
     phrases: tuple[str, ...] = ()
@@ -73,6 +78,7 @@ class ParsedQuestion(Struct, frozen=True):
     beginnings: tuple[str, ...] = ()
     kin: tuple[Kin, ...] = ()
     named: tuple[str, ...] = ()
+    run: str = ""
 
     def is_meant(self, role: Role, text: str) -> bool:
         """Whether a message is from the speaker that is meant, by role or by the name it begins with."""
@@ -103,7 +109,8 @@ def parse(text: str, today: date | None = None) -> ParsedQuestion:
     related = (_forms(kept) if language else _kin(kept)) if 0 < len(told) <= LONG else ()
     terms = tuple(map(_quoted, kept[:MOST]))
     named = tuple(f"{name}:" for name in NAMED.findall(low) if name not in EMPTY)
-    return ParsedQuestion(terms, phrases[:MOST], dropped, spans, _speaker(low), only, related, named)
+    run = "" if phrases or spans else _run(low.split())
+    return ParsedQuestion(terms, phrases[:MOST], dropped, spans, _speaker(low), only, related, named, run)
 
 
 def _language(terms: Sequence[str]) -> tuple[str, frozenset[str]]:
@@ -193,6 +200,13 @@ def _pieces(text: str) -> list[str]:
             else:
                 pieces += pairs(run) or [f"{run}*"]
     return pieces
+
+
+def _run(words: Sequence[str]) -> str:
+    """A single word with such letters, three of them at least or some beside others, and no sentence."""
+    pieces = _pieces(words[0]) if len(words) == 1 and LETTER.search(words[0]) else []
+    whole = 2 <= len(pieces) <= UNPARTED and not any(piece.endswith("*") for piece in pieces)
+    return f'"{" ".join(pieces)}"' if whole else ""
 
 
 def _quoted(term: str) -> str:

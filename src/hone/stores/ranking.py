@@ -24,6 +24,8 @@ MANY, LEADING, ENOUGH = 10, 12, 6
 than enough, others count in those messages."""
 KIN, SMALL, FEW = 0.8, 0.3, 2
 """How much a word counts that often stands for another one, and a small one where there are few others."""
+PARTED = 0.4
+"""How much the pairs of a run of letters count if they do not stand together."""
 POOL, TIMELY, CANDIDATES = 250, 3_000, 100
 """Messages that pass a share on to those beside them, whose time is looked at, and that are given back."""
 
@@ -35,11 +37,13 @@ Values = dict[str, dict[int, float]]
 
 
 class Ranked(Struct, frozen=True):
-    """The best contents with their scores, and what was looked for."""
+    """The best contents with their scores, and what was looked for. `slight` ones hold less than half of it,
+    where others hold all."""
 
     scores: dict[int, float]
     tried: tuple[str, ...]
     dropped: tuple[str, ...]
+    slight: frozenset[int] = frozenset()
 
     @property
     def best(self) -> list[int]:
@@ -49,8 +53,13 @@ class Ranked(Struct, frozen=True):
 def rank(source: SearchSource, question: ParsedQuestion, query: Query) -> Ranked:
     index = WordIndex(source, bounds(query))
     times = days(question.spans)
+    exact = _exact(index, question, query.limit) if question.run else {}
+    if exact:
+        best = _pool(source, exact, index.only, times, CANDIDATES)
+        slight = frozenset(id for id, score in best.items() if score < PARTED / 2)
+        return Ranked(settled(source, best), question.terms, question.dropped, slight)
     must = all_of(question.phrases)
-    holding = index.some(must) if must else []
+    holding = index.some(must)[0] if must else []
     if holding:
         # A phrase is for the messages that hold it, not for those beside them.
         scores = _added(index, holding, question.terms, must)
@@ -169,6 +178,19 @@ def _added(index: WordIndex, holding: list[int], terms: Iterable[str], must: Exp
     for term, expression in within.items():
         values[term] = {id: index.worth(counts[term]) for id in held[expression] if id in among}
     return _summed(values.values())
+
+
+def _exact(index: WordIndex, question: ParsedQuestion, wanted: int) -> dict[int, float]:
+    """What holds a run of letters as it is; where that is too little, then what holds some of its pairs, by
+    how much they tell of all. Empty if nothing holds the run."""
+    [holding] = index.some(all_of([question.run]))
+    scores: dict[int, float] = {}
+    if 0 < len(holding) < wanted:
+        held = index.some(*(all_of([term]) for term in question.terms))
+        worth = [index.worth(len(ids)) for ids in held]
+        pairs = (dict.fromkeys(ids, each) for ids, each in zip(held, worth, strict=True))
+        scores = {id: PARTED * score / sum(worth) for id, score in _summed(pairs).items()}
+    return scores | dict.fromkeys(holding, 1.0)
 
 
 def _summed(values: Iterable[Mapping[int, float]]) -> dict[int, float]:

@@ -1,7 +1,7 @@
 """Search over all sessions: find the messages that answer a question, and the session of each."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ from hone.core.messages import Message, Role
 from hone.core.ports import Header
 from hone.core.recall import Hit, Passage, Query, SearchResult, is_aside, said
 from hone.core.trust import Trust
+from hone.core.value import replace
 from hone.stores import passages
 from hone.stores.database import Database, Store
 from hone.stores.places import Lineage, Owner, beside, headers, messages, spots
@@ -51,12 +52,20 @@ class SqliteRecall(Store):
     async def search(self, query: Query) -> SearchResult:
         """What is not in the index yet is added first, as much as takes a second or two, so that what was
         just said is found. A file that cannot be written is searched as it is."""
-        waiting = 0 if self._database.is_fixed else await self._database.read(passages.waiting)
-        if waiting:
+        if not self._database.is_fixed:
+            found = await self._database.read(partial(self._search_all, query=query))
+            if found:
+                return found
             for _ in range(FILLING):
                 if not await self._database.write(passages.fill):
                     break
         return await self._database.read(partial(self._search, query=query))
+
+    def _search_all(self, connection: apsw.Connection, query: Query) -> SearchResult | None:
+        """None if the index does not hold everything."""
+        if passages.waiting(connection):
+            return None
+        return search(SqliteSource(connection), query, self._combine(connection, query))
 
     def _search(self, connection: apsw.Connection, query: Query) -> SearchResult:
         return search(
@@ -86,19 +95,31 @@ def search(
 ) -> SearchResult:
     """Answer a query. `combine` adds its meaning; `waiting` counts messages that the index does not hold."""
     question = parse(query.words, query.today)
+    ranked, places = _best(source, question, query, combine)
+    if question.run and all(place.spot.content in ranked.slight for place in places):
+        # Only what the asker has at hand holds it all, or nothing does.
+        ranked, places = _best(source, replace(question, run=""), query, combine)
+    hits = _hits(source, spread_out(places, query.limit), ranked.slight)
+    tried, dropped = (tuple(map(plain, each)) for each in (ranked.tried, ranked.dropped))
+    empty = not hits and source.is_empty()
+    return SearchResult(hits, tried, dropped, waiting, empty)
+
+
+def _best(
+    source: SearchSource, question: ParsedQuestion, query: Query, combine: Combine | None
+) -> tuple[Ranked, list[_Place]]:
+    """Rank, and return the places of the best as far as there is something to choose from."""
     ranked = rank(source, question, query)
     if combine:
         ranked = combine(ranked, question, query)
     places: list[_Place] = []
-    best, step = ranked.best, query.limit + MORE
+    # Where some hold all of a run and others a part of it, nothing else puts one before another.
+    best, step = ranked.best, query.limit + (0 if ranked.slight else MORE)
     for start in range(0, len(best), step):
-        if _enough(places, query.limit):
+        if _enough(places, query.limit, step):
             break
         places += _places(source, best[start : start + step], ranked, question, query)
-    hits = _hits(source, spread_out(places, query.limit))
-    tried, dropped = (tuple(map(plain, each)) for each in (ranked.tried, ranked.dropped))
-    empty = not hits and source.is_empty()
-    return SearchResult(hits, tried, dropped, waiting, empty)
+    return ranked, places
 
 
 def _places(
@@ -109,7 +130,7 @@ def _places(
     told = {
         id: message
         for id, (digest, message) in messages(source, found).items()
-        if digest not in query.seen and question.fits(said(message)) and said(message)
+        if digest not in query.seen and (text := said(message)) and question.fits(text)
     }
     line = Lineage(source, [spot for id in told for spot in found[id]])
     owned = [(*each, told[id]) for id in ids if id in told for each in line.owners(found[id])[:TREES]]
@@ -133,11 +154,11 @@ def _worth(question: ParsedQuestion, passage: Passage) -> float:
     )
 
 
-def _enough(places: Sequence[_Place], limit: int) -> bool:
+def _enough(places: Sequence[_Place], limit: int, wanted: int) -> bool:
     """Whether there is something to choose from, even if one conversation has most of it."""
     most = _most(limit)
     trees = Counter(place.owner.tree for place in places).values()
-    return len(places) >= limit + MORE and sum(min(count, most) for count in trees) >= limit
+    return len(places) >= wanted and sum(min(count, most) for count in trees) >= limit
 
 
 def _most(limit: int) -> int:
@@ -158,8 +179,10 @@ def _order(place: _Place) -> tuple[float, int]:
     return -place.score, -place.spot.id
 
 
-def _hits(source: SearchSource, chosen: Sequence[_Place]) -> tuple[Hit, ...]:
-    before, after = beside(source, [(place.spot, place.owner) for place in chosen])
+def _hits(source: SearchSource, chosen: Sequence[_Place], slight: Collection[int]) -> tuple[Hit, ...]:
+    """With what was said before and after, except around slight ones."""
+    full = [place for place in chosen if place.spot.content not in slight]
+    before, after = beside(source, [(place.spot, place.owner) for place in full])
     around = [*before.values(), *after.values()]
     told = {id: each for id, (_, each) in messages(source, {spot.content for spot in around}).items()}
 

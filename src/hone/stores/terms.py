@@ -1,6 +1,7 @@
 """Ask the word index what a ranking needs: how rare a term is, who holds it, which words begin alike."""
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from math import log
 from operator import itemgetter
 
@@ -39,7 +40,10 @@ class WordIndex:
     def __init__(self, source: WordSource, only: Window) -> None:
         self.source = source
         self.only = only
-        self._size = source.size()
+
+    @cached_property
+    def _size(self) -> int:
+        return self.source.size()
 
     def counts(self, terms: Iterable[Term], extra: Iterable[Term] = ()) -> dict[Term, int]:
         """In how many messages each stands, up to a bound, the rarest first."""
@@ -52,12 +56,16 @@ class WordIndex:
 
     def held(self, expressions: Iterable[Expression]) -> dict[Expression, list[int]]:
         """The messages that each fits, whatever the bounds are: what is out of them goes later."""
-        return self.source.find(list(expressions), COMMON)
+        asked = list(expressions)
+        return self.source.find(asked, COMMON) if asked else {}
 
-    def some(self, expression: Expression) -> list[int]:
-        """All, or the latest if there are many. To go through all is done faster from the first one on."""
-        found = self.source.find([expression], OFTEN, self.only)[expression]
-        return found if len(found) < OFTEN else self.newest([expression])[expression]
+    def some(self, *expressions: Expression) -> list[list[int]]:
+        """For each all, or the latest if there are many. To go through all is done faster from the first one
+        on."""
+        found = self.source.find(expressions, OFTEN, self.only)
+        often = [each for each in expressions if len(found[each]) >= OFTEN]
+        found |= self.newest(often) if often else {}
+        return [found[each] for each in expressions]
 
     def newest(self, expressions: Sequence[Expression]) -> dict[Expression, list[int]]:
         """The latest messages that each fits, within the bounds."""

@@ -6,6 +6,7 @@ modules of this package. The work is linear in the length of the text.
 
 from collections.abc import Sequence
 
+from hone.core.regex import regex
 from hone.core.secrets.keys import without_keys
 from hone.core.secrets.known import conceal, mask_password, passwords
 from hone.core.secrets.marks import marked
@@ -17,6 +18,12 @@ from hone.core.secrets.tokens import without_tokens
 __all__ = ["conceal", "mask_password", "passwords", "redact", "redact_lines", "redact_rows"]
 
 
+_WITHOUT = regex(
+    r"[\s\u3001-\u3003\u3005\u3008-\u3011\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
+    r"\uff01\uff08\uff09\uff0c\uff1a\uff1b\uff1f]*"
+)
+"""Han, kana, Hangul and what stands between them. No secret is recognized without a digit, a sign of ASCII or
+a letter of another script."""
 AROUND = 2**20
 """Characters around a piece that are searched for secrets it may be a part of."""
 
@@ -51,6 +58,8 @@ def _far(lines: Sequence[str], away: range, furthest: int) -> int:
 
 
 def _redacted(text: str, *, by_line: bool) -> str:
+    if _WITHOUT.fullmatch(text):
+        return text
     text = without_keys(text, by_line=by_line)
     text = marked(text, find_seeds(text), by_line=by_line)
     text = without_tokens(text)

@@ -13,7 +13,7 @@ from string import ascii_lowercase, digits, whitespace
 
 from hone.core.regex import regex
 from hone.core.secrets.marks import Span
-from hone.core.secrets.scan import stretches, table_of
+from hone.core.secrets.scan import one_byte_each, stretches, table_of
 
 KIND = "seed phrase"
 COUNTS = (24, 21, 18, 15, 12)
@@ -25,6 +25,9 @@ _NEXT = r"[\s,;\"']{1,6}(?:\d{1,2}[.):]?[^\S\n]{0,2})?[\"']?"
 _LETTERS = table_of(ascii_lowercase + digits + whitespace + ",;\"'.):")
 SHORTEST = 12 * 3 + 11
 """Letters of a phrase."""
+_SMALL = bytes(byte if chr(byte) in ascii_lowercase else 32 for byte in range(256))
+_FITTING = b"\1" * COUNTS[-1]
+_fits = range(3, 9).__contains__
 _ROW = regex(rf"(?<![A-Za-z])[a-z]{{3,8}}(?:{_NEXT}[a-z]{{3,8}}(?![A-Za-z])){{11,}}")
 _WORD = regex(r"[a-z]{3,8}")
 _LABEL = regex(
@@ -38,10 +41,18 @@ _LABELLED = 60
 
 
 def find_seeds(text: str) -> Iterator[Span]:
+    if not _may_hold_row(text):
+        return
     for start, end in stretches(text, _LETTERS, SHORTEST):
         for row in _ROW.finditer(text, start, end):
             words = [(word[0], *word.span()) for word in _WORD.finditer(text, *row.span())]
             yield from _phrases(text, words)
+
+
+def _may_hold_row(text: str) -> bool:
+    """Whether twelve words in a row have the right length. Most prose has a longer or shorter one before."""
+    words = one_byte_each(text).translate(_SMALL).split()
+    return _FITTING in bytes(map(_fits, map(len, words)))
 
 
 def _phrases(text: str, words: Sequence[tuple[str, int, int]]) -> Iterator[Span]:
