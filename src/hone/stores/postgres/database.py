@@ -22,6 +22,7 @@ from psycopg.conninfo import conninfo_to_dict
 from hone.core.errors import StoreError
 from hone.core.ids import SessionId
 from hone.core.monitor import DatabaseLoad
+from hone.stores.postgres.batches import Batches, Perform
 from hone.stores.postgres.faults import describe, explain, is_lost
 from hone.stores.postgres.lease import ClaimLease
 from hone.stores.postgres.migrating import ROLE, SCHEMA, examine, migrate
@@ -113,6 +114,7 @@ class PostgresPool:
         self._readers = ThreadPoolExecutor(readers, thread_name_prefix="hone-pg-read")
         self._claimer = ThreadPoolExecutor(1, thread_name_prefix="hone-pg-claim")
         self.lease = ClaimLease()
+        self.batches = Batches()
         self._idle: dict[ThreadPoolExecutor, deque[Connection[Row]]] = {
             each: deque() for each in (*self._lanes, self._readers, self._claimer)
         }
@@ -143,6 +145,7 @@ class PostgresPool:
     async def run(self, executor: ThreadPoolExecutor, work: Callable[[], T]) -> T:
         """Return what the work returns. It is done even if the caller is cancelled."""
         self.refuse_closed()
+        self.batches.seal(executor)
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
 
@@ -292,12 +295,20 @@ class PostgresDatabase:
         """Do what is one statement, without a transaction around it. The work settles by itself what a broken
         connection leaves open."""
         lane = self._pool.lane(f"{self.owner} {key}")
+        return await self._pool.run(lane, lambda: self.call_now(work, key))
 
-        def perform() -> T:
-            with self._pool.plainly():
-                return self._retry(lambda: self._direct(lane, work))
+    async def call_together(self, item: object, key: str, perform: Perform) -> None:
+        """Let `perform` do the item with others that wait for the same lane, and raise what became of it. It
+        reaches the lane with `call_now`."""
+        self._pool.refuse_closed()
+        lane = self._pool.lane(f"{self.owner} {key}")
+        await self._pool.batches.join(lane, self.owner, key, item, perform)
 
-        return await self._pool.run(lane, perform)
+    def call_now(self, work: Work[T], key: str = "") -> T:
+        """Do it inside the lane of the key."""
+        lane = self._pool.lane(f"{self.owner} {key}")
+        with self._pool.plainly():
+            return self._retry(lambda: self._direct(lane, work))
 
     async def claim(self, name: tuple[str, str], take: Work[bool]) -> bool:
         """Take a lock that ends with this process; False if somebody has it, here or elsewhere."""
