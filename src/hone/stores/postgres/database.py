@@ -275,6 +275,10 @@ class PostgresDatabase:
         """Show one view of the data to all that the work asks."""
         return await self._pool.run(self._pool.readers, lambda: self._read(work))
 
+    async def ask(self, work: Work[T]) -> T:
+        """Ask one question."""
+        return await self._pool.run(self._pool.readers, lambda: self.read_now(work))
+
     async def write(self, work: Work[T], key: str = "", *, alone: bool = False) -> T:
         """Give the work its own transaction. Writes with the same key follow each other. `alone`: no other
         write of this owner happens meanwhile."""
@@ -454,10 +458,13 @@ class PostgresStore:
 
 
 def reads(
-    work: Callable[Concatenate[Rows, P], T],
+    work: Callable[Concatenate[Rows, P], T], *, single: bool = False
 ) -> Callable[Concatenate[PostgresStore, P], Coroutine[Any, Any, T]]:
+    """`single`: it is one question, which needs no transaction around it."""
+
     async def read(store: PostgresStore, /, *args: P.args, **named: P.kwargs) -> T:
-        return await store._database.read(lambda rows: work(rows, *args, **named))
+        ask = store._database.ask if single else store._database.read
+        return await ask(lambda rows: work(rows, *args, **named))
 
     return read
 

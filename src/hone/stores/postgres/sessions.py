@@ -274,7 +274,7 @@ class PostgresSessions(PostgresStore):
     shorten = writes_session(_shorten)
     load = reads(_load)
     earlier = reads(_earlier)
-    find = reads(_find)
+    find = reads(_find, single=True)
     list = reads(_list)
     rename = writes_session(_rename)
     delete = writes_session(delete_session, alone=True)
