@@ -4,7 +4,7 @@ import json
 from itertools import chain
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hone.core.clock import ManualClock, SystemClock
@@ -129,6 +129,11 @@ LINES = ("", "data: one", "data:", "data:two", ": note", "event: x", "retry: 3",
 ENDINGS = ("\n", "\n\n", "\n\n\n", "\r\n", "\r\n\r\n")
 
 
+@example([("data: one", "\r\n"), ("", "\n")])
+@example([("data: one", "\n"), ("event: x", "\n\n")])
+@example([("data: one", "\n\n"), (": note", "\n\n")])
+@example([(": note", "\n\n"), ("data: one", "\n\n")])
+@example([("data: one", "\n\n"), ("data:two", "\n")])
 @given(st.lists(st.tuples(st.sampled_from(LINES), st.sampled_from(ENDINGS)), max_size=8))
 def test_events_that_come_at_once_are_those_that_come_byte_by_byte(lines: list[tuple[str, str]]) -> None:
     whole = "".join(line + ending for line, ending in lines).encode()
