@@ -28,7 +28,6 @@ from hone.core.messages import (
 from hone.core.trust import Trust, lowest
 from hone.core.value import replace
 
-
 _LABELED = (Reminder, Attachment)
 
 

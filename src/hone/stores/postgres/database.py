@@ -22,6 +22,7 @@ from psycopg.conninfo import conninfo_to_dict
 from hone.core.errors import StoreError
 from hone.core.ids import SessionId
 from hone.core.monitor import DatabaseLoad
+from hone.core.threads import run_by
 from hone.stores.postgres.batches import Batches, Perform
 from hone.stores.postgres.faults import describe, explain, is_lost
 from hone.stores.postgres.lease import ClaimLease
@@ -146,19 +147,7 @@ class PostgresPool:
         """Return what the work returns. It is done even if the caller is cancelled."""
         self.refuse_closed()
         self.batches.seal(executor)
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[T] = loop.create_future()
-
-        def perform() -> None:
-            try:
-                value, error = work(), None
-            except Exception as raised:  # noqa: BLE001  it is raised where the caller waits
-                value, error = None, raised
-            with suppress(RuntimeError):  # that loop is closed: nobody waits there any more
-                loop.call_soon_threadsafe(_answer, future, value, error)
-
-        executor.submit(perform)
-        return await future
+        return await run_by(executor, work)
 
     def load(self) -> DatabaseLoad:
         return DatabaseLoad(len(self._owners), sum(map(len, self._idle.values())), self._errors)
@@ -491,12 +480,3 @@ def writes_session(
         )
 
     return write
-
-
-def _answer(future: asyncio.Future[Any], value: Any, error: Exception | None) -> None:
-    if future.done():
-        return
-    if error is None:
-        future.set_result(value)
-    else:
-        future.set_exception(error)
