@@ -34,6 +34,7 @@ from hone.core.transcript import Transcript
 from hone.core.trust import Trust
 from hone.core.turn import Origin
 from hone.stores.home import Stores
+from hone.stores.postgres import appending
 from hone.stores.postgres import database as database_module
 from hone.stores.postgres.database import PostgresDatabase, PostgresPool, Rows
 from hone.stores.postgres.home import open_stores, over
@@ -501,6 +502,21 @@ def test_a_step_that_cannot_be_stored_takes_no_other_with_it(postgres: str) -> N
         results, lengths = await append_at_once(database, stores, {3: huge})
         assert [type(each) for each in results] == [*[type(None)] * 3, StoreError, *[type(None)] * 2]
         assert lengths == [2, 2, 2, 1, 2, 2]
+
+    with one_lane(postgres) as opened:
+        asyncio.run(story(*opened))
+
+
+def test_nobody_waits_for_steps_that_failed_in_a_way_nobody_thought_of(
+    postgres: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise LookupError("a fault of ours")
+
+    async def story(database: PostgresDatabase, stores: Stores) -> None:
+        monkeypatch.setattr(appending, "_append_steps", fail)
+        results, lengths = await append_at_once(database, stores, {})
+        assert ([type(each) for each in results], lengths) == ([LookupError] * 6, [1] * 6)
 
     with one_lane(postgres) as opened:
         asyncio.run(story(*opened))

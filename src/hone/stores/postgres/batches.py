@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import Struct
 
 Perform = Callable[[Sequence[Any]], Sequence[Exception | None]]
-"""Does all of the items, and returns what became of each. It raises nothing."""
+"""Does all of the items, and returns what became of each. What it raises became of all of them."""
 
 
 class _Item(Struct, frozen=True):
@@ -33,7 +33,11 @@ class Batch:
         items = tuple(self.items.values())
         answers: defaultdict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[None], Exception | None]]]
         answers = defaultdict(list)
-        for item, error in zip(items, self._perform([each.value for each in items]), strict=True):
+        try:
+            errors = self._perform([each.value for each in items])
+        except Exception as raised:  # noqa: BLE001  it is raised where the callers wait
+            errors = [raised] * len(items)
+        for item, error in zip(items, errors, strict=True):
             answers[item.loop].append((item.future, error))
         for loop, answered in answers.items():
             with suppress(RuntimeError):  # that loop is closed: nobody waits there any more
