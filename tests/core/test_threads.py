@@ -1,6 +1,8 @@
 """Functions that block run in threads, and their results come back together."""
 
 import asyncio
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
@@ -68,3 +70,18 @@ async def test_results_that_come_while_the_loop_is_busy_wake_it_once(monkeypatch
         threads.shutdown()  # keeps the loop busy until all is done
     assert await asyncio.gather(*calls) == list(range(20))
     assert len(woken) == 1
+
+
+def test_a_forked_process_has_threads_of_its_own() -> None:
+    code = (
+        "import asyncio, os\n"
+        "from hone.core.threads import in_thread\n"
+        "asyncio.run(in_thread(int))\n"
+        "child = os.fork()\n"
+        "if not child:\n"
+        "    asyncio.run(in_thread(int))\n"
+        "    os._exit(7)\n"
+        "print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, timeout=60)
+    assert ended.stdout == b"7\n"

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
-from functools import cache, partial
+from functools import cached_property, partial
 from typing import Any, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -18,7 +18,8 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 MOST = 32
-"""Threads for functions that have no others. They end with the process, which waits for what they do."""
+"""Threads of a loop for functions that have no others. They end with their loop, or with the process, which
+waits for what they do. A process that was forked has other loops, and so other threads."""
 
 
 class _Inbox:
@@ -27,6 +28,10 @@ class _Inbox:
     def __init__(self) -> None:
         self._results: deque[tuple[asyncio.Future[Any], Any, BaseException | None]] = deque()
         self._is_told = False
+
+    @cached_property
+    def threads(self) -> ThreadPoolExecutor:
+        return ThreadPoolExecutor(MOST, thread_name_prefix="hone")
 
     def put(self, future: asyncio.Future[Any], value: Any, error: BaseException | None) -> None:
         """Called in any thread. What is here when the loop has been told is settled with the rest."""
@@ -58,11 +63,6 @@ def _inbox(loop: asyncio.AbstractEventLoop) -> _Inbox:
     return found
 
 
-@cache
-def _threads() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(MOST, thread_name_prefix="hone")
-
-
 async def run_by(executor: ThreadPoolExecutor, work: Callable[[], T]) -> T:
     """Return what the work returns in a thread of the executor. It is done although a caller is cancelled."""
     loop = asyncio.get_running_loop()
@@ -73,7 +73,8 @@ async def run_by(executor: ThreadPoolExecutor, work: Callable[[], T]) -> T:
 
 async def in_thread(function: Callable[P, T], /, *args: P.args, **named: P.kwargs) -> T:
     """Do it in a thread, with the context of the caller."""
-    return await run_by(_threads(), partial(copy_context().run, function, *args, **named))
+    threads = _inbox(asyncio.get_running_loop()).threads
+    return await run_by(threads, partial(copy_context().run, function, *args, **named))
 
 
 def _perform(work: Callable[[], Any], future: asyncio.Future[Any], inbox: _Inbox) -> None:

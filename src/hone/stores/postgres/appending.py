@@ -32,7 +32,7 @@ SELECT outcome, job FROM append(
 """
 STEPS = """
 SELECT append_steps(
-    %(owner)s, %(sessions)s::text[], %(afters)s::text[], %(digests)s::text[], %(bodies)s::bytea[],
+    %(owner)s, %(sessions)s::text[], %(afters)s::text[], %(digests)s::text[], %(bodies)b::bytea[],
     %(hashes)s::text[], %(trusts)s::smallint[], %(ats)s::bigint[], %(spent_at)s::bigint[],
     %(model)s::text[], %(origin)s::text[], %(input)s::bigint[], %(cached)s::bigint[], %(written)s::bigint[],
     %(output)s::bigint[], %(cost)s::double precision[]
