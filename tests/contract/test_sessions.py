@@ -530,6 +530,30 @@ async def test_many_appends_at_once_to_one_session_let_one_win_and_tell_the_othe
     assert await sessions.spending() == (SPENT,)
 
 
+async def test_steps_of_many_conversations_at_once_are_each_stored_or_refused_by_themselves(
+    sessions: Sessions,
+) -> None:
+    names = [SessionId(f"many-{number:02}") for number in range(24)]
+    begun = [await begin(sessions, name) for name in names]
+    steps = [said(f"{number}", on=each) for number, each in enumerate(begun)]
+    late = {
+        5: said("too late", on=begun[5].upto(2)).nodes[2:],
+        6: said("x", on=said("y", on=begun[6])).nodes[4:],
+    }
+    calls = [
+        sessions.append(name, late.get(at, step.nodes[3:]), SPENT if at % 2 else None)
+        for at, (name, step) in enumerate(zip(names, steps, strict=True))
+    ]
+    calls[11:11] = [sessions.append(A, steps[0].nodes[3:], SPENT)]
+    results = await asyncio.gather(*calls, return_exceptions=True)
+    refused = {5: Conflict, 6: Conflict, 11: Missing}
+    assert {at: type(each) for at, each in enumerate(results) if each} == refused
+    for at, (name, step) in enumerate(zip(names, steps, strict=True)):
+        kept = begun[at] if at in late else step
+        assert facts((await sessions.load(name)).transcript.nodes) == facts(kept.nodes)
+        assert await sessions.spending(name) == ((SPENT,) if at % 2 and at not in late else ())
+
+
 async def test_whatever_was_handed_over_is_there_although_its_caller_was_cancelled(
     sessions: Sessions,
 ) -> None:

@@ -1,13 +1,15 @@
 """Laws of the core values: permits only narrow, a hash stands for content and order, messages round-trip."""
 
 import asyncio
+import json
+import sys
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hone.core.agent import Agent
-from hone.core.messages import Message, Part, Role, SystemNote, Text, decode, encode, sound, user
+from hone.core.messages import Message, Part, Role, SystemNote, Text, canonical, decode, encode, sound, user
 from hone.core.permit import Effect, Permit
 from hone.core.prefix import Prefix
 from hone.core.transcript import Transcript
@@ -77,6 +79,14 @@ def test_another_prefix_is_another_chain_of_the_same_contents(
 def test_messages_round_trip_through_their_canonical_bytes(messages: list[Message]) -> None:
     for message in messages:
         assert decode(encode(message)) == message
+        assert encode(message) == canonical(json.loads(encode(message))).encode()
+
+
+def test_every_character_has_one_spelling_in_what_is_hashed() -> None:
+    for first in range(0, sys.maxunicode + 1, 4096):
+        text = "".join(chr(each) for each in range(first, first + 4096) if not 0xD800 <= each < 0xE000)
+        fields = {"parts": [{"kind": "text", "text": text}], "role": "user"}
+        assert encode(user(text)) == canonical(fields).encode()
 
 
 @given(notes, texts)

@@ -1,9 +1,10 @@
 """The bounds of a reply, and the watch that measures it."""
 
 import json
+from itertools import chain
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hone.core.clock import ManualClock, SystemClock
@@ -122,6 +123,24 @@ def test_events_are_the_same_however_their_bytes_are_cut(texts: list[str], sizes
         at += size
     got += [*events.feed(whole[at:]), *events.end()]
     assert got == [text.encode() for text in texts]
+
+
+LINES = ("", "data: one", "data:", "data:two", ": note", "event: x", "retry: 3", " data: no")
+ENDINGS = ("", "\n", "\n\n", "\n\n\n", "\r\n", "\r\n\r\n")
+
+
+@example([("data: one", "\r\n"), ("", "\n")])
+@example([("data: one", "\n"), ("event: x", "\n\n")])
+@example([("data: one", "\n\n"), (": note", "\n\n")])
+@example([(": note", "\n\n"), ("data: one", "\n\n")])
+@example([("data: one", "\n\n"), ("event: x", "")])
+@given(st.lists(st.tuples(st.sampled_from(LINES), st.sampled_from(ENDINGS)), max_size=8))
+def test_events_that_come_at_once_are_those_that_come_byte_by_byte(lines: list[tuple[str, str]]) -> None:
+    whole = "".join(line + ending for line, ending in lines).encode()
+    at_once, slowly = Events(lambda _: None), Events(lambda _: None)
+    got = [*at_once.feed(whole), *at_once.end()]
+    bytewise = [slowly.feed(whole[at : at + 1]) for at in range(len(whole))]
+    assert got == [*chain(*bytewise), *slowly.end()]
 
 
 NAMES = ["prompt_tokens", "completion_tokens", "prompt_tokens_details", "cached_tokens", "cost"]

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -24,11 +24,17 @@ from hone.core.histories import Histories
 from hone.core.ids import SessionId
 from hone.core.jobs import Job, Jobs, TopicCount
 from hone.core.ledger import ChangeId, ChangeQuery, Ledger, project
+from hone.core.messages import assistant
+from hone.core.model import Usage
 from hone.core.outbox import Outbox
-from hone.core.ports import Header, Sessions
+from hone.core.ports import Header, Sessions, Spending
 from hone.core.skill import SkillCatalog
 from hone.core.topics import NAMES
+from hone.core.transcript import Transcript
+from hone.core.trust import Trust
+from hone.core.turn import Origin
 from hone.stores.home import Stores
+from hone.stores.postgres import appending
 from hone.stores.postgres import database as database_module
 from hone.stores.postgres.database import PostgresDatabase, PostgresPool, Rows
 from hone.stores.postgres.home import open_stores, over
@@ -431,6 +437,89 @@ def test_an_append_whose_answer_is_lost_is_settled_by_the_head_and_happens_once(
 
     with opened(proxy.url, new_owner()) as stores:
         asyncio.run(story(stores))
+
+
+@contextmanager
+def one_lane(url: str) -> Iterator[tuple[PostgresDatabase, Stores]]:
+    pool = PostgresPool(url, lanes=1)
+    database = PostgresDatabase(pool, new_owner())
+    stores = over(database, "", pool.close)
+    yield database, stores
+    asyncio.run(_close(stores))
+
+
+def replied(number: int) -> Transcript:
+    return said("hello").then(assistant(f"reply {number}"), Trust.AGENT, NOW)
+
+
+async def append_at_once(
+    database: PostgresDatabase, stores: Stores, spent: Mapping[int, Spending]
+) -> tuple[list[Any], list[int]]:
+    """Hand steps of six conversations over while their lane is busy. Return what became of each, and how many
+    messages each conversation has then."""
+    names, released = [SessionId(f"talk-{number}") for number in range(6)], threading.Event()
+    for name in names:
+        await stores.sessions.start(Header(name, NOW), PREFIX, said("hello").nodes)
+    busy = asyncio.create_task(database.call(lambda rows: released.wait(60)))
+    calls = [
+        asyncio.create_task(stores.sessions.append(name, replied(number).nodes[1:], spent.get(number)))
+        for number, name in enumerate(names)
+    ]
+    await asyncio.sleep(0)
+    released.set()
+    results = await asyncio.gather(*calls, return_exceptions=True)
+    await busy
+    return results, [len((await stores.sessions.load(name)).transcript) for name in names]
+
+
+def test_steps_that_wait_for_one_connection_take_one_transaction(postgres: str) -> None:
+    async def story(database: PostgresDatabase, stores: Stores) -> None:
+        assert await append_at_once(database, stores, {}) == ([None] * 6, [2] * 6)
+        written = "SELECT count(DISTINCT xmin::text) FROM hone.nodes WHERE owner = %(owner)s AND depth = 2"
+        assert ask(postgres, written, owner=database.owner) == [(1,)]
+
+    with one_lane(postgres) as opened:
+        asyncio.run(story(*opened))
+
+
+@pytest.mark.parametrize("swallow", [True, False], ids=["answer lost", "question lost"])
+def test_steps_that_were_sent_together_happen_once_each_if_the_connection_breaks(
+    proxy: Proxy, swallow: bool
+) -> None:
+    async def story(database: PostgresDatabase, stores: Stores) -> None:
+        proxy.mark, proxy.swallow = b"append_steps(", swallow
+        assert await append_at_once(database, stores, {}) == ([None] * 6, [2] * 6)
+        assert proxy.broken == 1
+
+    with one_lane(proxy.url) as opened:
+        asyncio.run(story(*opened))
+
+
+def test_a_step_that_cannot_be_stored_takes_no_other_with_it(postgres: str) -> None:
+    huge = Spending(NOW, "scripted/one", Origin.USER, Usage(2**70))
+
+    async def story(database: PostgresDatabase, stores: Stores) -> None:
+        results, lengths = await append_at_once(database, stores, {3: huge})
+        assert [type(each) for each in results] == [*[type(None)] * 3, StoreError, *[type(None)] * 2]
+        assert lengths == [2, 2, 2, 1, 2, 2]
+
+    with one_lane(postgres) as opened:
+        asyncio.run(story(*opened))
+
+
+def test_nobody_waits_for_steps_that_failed_in_a_way_nobody_thought_of(
+    postgres: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise LookupError("a fault of ours")
+
+    async def story(database: PostgresDatabase, stores: Stores) -> None:
+        monkeypatch.setattr(appending, "_append_steps", fail)
+        results, lengths = await append_at_once(database, stores, {})
+        assert ([type(each) for each in results], lengths) == ([LookupError] * 6, [1] * 6)
+
+    with one_lane(postgres) as opened:
+        asyncio.run(story(*opened))
 
 
 def wait_for(url: str, waiting: int) -> None:

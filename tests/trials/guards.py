@@ -747,6 +747,14 @@ MUTATIONS = (
         "tests/contract/test_sessions.py",
     ),
     of(
+        "a step once",
+        "a message that was sent with others is added again if its answer was lost",
+        "stores/postgres/appending.py",
+        "settle_doubtful if doubtful else settle_append",
+        "settle_append",
+        "tests/stores/test_postgres.py",
+    ),
+    of(
         "compare-and-swap: knowledge",
         "a change is recorded whatever is held by now",
         "stores/checks.py",

@@ -28,6 +28,8 @@ from hone.core.messages import (
 from hone.core.trust import Trust, lowest
 from hone.core.value import replace
 
+_LABELED = (Reminder, Attachment)
+
 
 class Node(Struct, frozen=True, eq=False, weakref=True):
     message: Message
@@ -41,7 +43,7 @@ class Node(Struct, frozen=True, eq=False, weakref=True):
     """The lowest label of what is in it: of the words, and of reminders and attachments beside them."""
 
     def __post_init__(self) -> None:
-        beside = [part.trust for part in self.message.parts if isinstance(part, Reminder | Attachment)]
+        beside = [part.trust for part in self.message.parts if isinstance(part, _LABELED)]
         force_setattr(self, "trust_floor", min(self.trust, *beside) if beside else self.trust)
 
     @property

@@ -16,6 +16,7 @@ from hone.core.loading import import_object
 from hone.core.messages import digest
 from hone.core.regex import regex
 from hone.core.skill import DOCUMENT
+from hone.core.threads import run_by
 from hone.core.value import replace
 from hone.files.tree import TICK, FileKind, FileTree, FoundFile, SavedFile, Sight
 from hone.knowledge import folding, journal, places
@@ -109,7 +110,7 @@ class FileSync:
 
     async def aside(self, work: Callable[[], T]) -> T:
         """Do what may block in a thread."""
-        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+        return await run_by(self._threads, work)
 
     @asynccontextmanager
     async def lock(self) -> AsyncIterator[None]:

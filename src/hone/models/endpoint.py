@@ -335,6 +335,8 @@ class Events:
         self._size = 0
 
     def feed(self, chunk: bytes) -> list[bytes]:
+        if not self._rest and not self._data and _is_plain(chunk):
+            return [each[5:].removeprefix(b" ") for each in chunk[:-2].split(b"\n\n")]
         complete: list[bytes] = []
         *lines, rest = chunk.split(b"\n")
         if lines and self._rest:
@@ -358,6 +360,18 @@ class Events:
     def end(self) -> list[bytes]:
         """A last event without its blank line, as some servers end."""
         return self.feed(b"\n\n")
+
+
+def _is_plain(chunk: bytes) -> bool:
+    """Tell whether it is whole events of one `data:` line each, as nearly all servers write them."""
+    count = chunk.count(b"\n\n")
+    return (
+        chunk.startswith(b"data:")
+        and chunk.endswith(b"\n\n")
+        and chunk.count(b"\n\ndata:") == count - 1
+        and chunk.count(b"\n") == 2 * count
+        and b"\r" not in chunk
+    )
 
 
 def take_events(

@@ -20,6 +20,7 @@ import apsw
 from hone.core.errors import Corrupt, StoreError
 from hone.core.loading import import_object
 from hone.core.monitor import DatabaseLoad
+from hone.core.threads import run_by
 from hone.files.atomic import create_file
 from hone.stores import passages
 from hone.stores.writer import FOREIGN, Doubtful, Work, Writer
@@ -122,7 +123,7 @@ class Database:
             raise StoreError(f"The database {self._path} is closed.")
         if self._in_memory:
             return await self._writer.run(work)
-        return await asyncio.get_running_loop().run_in_executor(self._readers, self._read, work)
+        return await run_by(self._readers, partial(self._read, work))
 
     async def is_current(self) -> bool:
         """Tell whether the file has the format that this Hone knows. Raises StoreError."""

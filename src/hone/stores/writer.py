@@ -1,12 +1,14 @@
 """The only thread that writes to a database. It commits waiting writes together and undoes failed ones alone.
 
-It does not know what it writes. What can wait is done when nobody waits.
+Writes of one pass of an event loop are handed over together: conversations that go on at the same moment
+share one wait for the disk. The thread does not know what it writes. What can wait is done when nobody waits.
 """
 
 import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from itertools import chain
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread
 from typing import Any, TypeVar
@@ -59,7 +61,8 @@ class Writer:
         self._later = later
         self._behind = 0
         self._left = False
-        self._queue: SimpleQueue[_Write | None] = SimpleQueue()
+        self._collected: dict[asyncio.AbstractEventLoop, list[_Write]] = {}
+        self._queue: SimpleQueue[Sequence[_Write] | None] = SimpleQueue()
         self._lock = Lock()
         self._thread: Thread | None = None
         self._closed = False
@@ -71,18 +74,32 @@ class Writer:
         with self._lock:
             if self._closed:
                 raise _gone()
-            if self._thread is None:
-                self._thread = Thread(target=self._serve, name="hone-writer", daemon=True)
-                self._thread.start()
-            self._queue.put(_Write(work, future, loop))
+            if loop not in self._collected:
+                self._collected[loop] = []
+                loop.call_soon(self._hand_over, loop)
+            self._collected[loop].append(_Write(work, future, loop))
         return await future
 
     def close(self) -> None:
         """From now on nothing is taken; what was handed over is still written."""
         with self._lock:
-            if not self._closed:
-                self._queue.put(None)
+            if self._closed:
+                return
+            for loop in tuple(self._collected):
+                self._put(loop)
+            self._queue.put(None)
             self._closed = True
+
+    def _hand_over(self, loop: asyncio.AbstractEventLoop) -> None:
+        with self._lock:
+            if loop in self._collected:
+                self._put(loop)
+
+    def _put(self, loop: asyncio.AbstractEventLoop) -> None:
+        if self._thread is None:
+            self._thread = Thread(target=self._serve, name="hone-writer", daemon=True)
+            self._thread.start()
+        self._queue.put(self._collected.pop(loop))
 
     def join(self) -> None:
         """Blocks until the thread has ended."""
@@ -107,7 +124,8 @@ class Writer:
             # Reached with a batch only by an error of ours: nobody may wait for a thread that is no more.
             with self._lock:
                 self._closed = True
-                left = [*batch, *_drained(self._queue)]
+                left = [*batch, *_drained(self._queue), *chain(*self._collected.values())]
+                self._collected.clear()
             self._settle(left, [_Outcome(error=_gone())] * len(left))
             if connection is not None:
                 connection.close()
@@ -123,7 +141,7 @@ class Writer:
             assert connection is not None
             self._catch_up(connection, quiet=True)
             return self._waiting(None)
-        return [] if first is None else [first, *_drained(self._queue)]
+        return [] if first is None else [*first, *_drained(self._queue)]
 
     def _catch_up(self, connection: apsw.Connection, *, quiet: bool) -> None:
         """Do what can wait. If it fails, it is tried again after the next writes."""
@@ -208,12 +226,12 @@ def _apart(connection: apsw.Connection, work: Work[Any]) -> _Outcome:
     return outcome
 
 
-def _drained(queue: SimpleQueue[_Write | None]) -> list[_Write]:
+def _drained(queue: SimpleQueue[Sequence[_Write] | None]) -> list[_Write]:
     """All that is there, up to the mark that ends the thread, which stays."""
     writes: list[_Write] = []
     with suppress(Empty):
-        while (write := queue.get_nowait()) is not None:
-            writes.append(write)
+        while (more := queue.get_nowait()) is not None:
+            writes += more
         queue.put(None)
     return writes
 

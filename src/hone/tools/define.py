@@ -1,6 +1,5 @@
 """Make a Tool from a typed function with a docstring: derive its schema and check its arguments."""
 
-import asyncio
 import inspect
 from collections.abc import Callable, Collection, Hashable, Mapping
 from functools import cache
@@ -12,6 +11,7 @@ from msgspec import Struct
 
 from hone.core.messages import ToolCall, canonical
 from hone.core.permit import Effect
+from hone.core.threads import in_thread
 from hone.core.tool import Outcome, Tool, ToolKind, ToolSpec, refused
 from hone.core.tool_context import ToolContext
 from hone.core.trust import Trust
@@ -60,7 +60,7 @@ class FunctionTool(Struct, frozen=True):
             arguments[shape.witness] = context
         if inspect.iscoroutinefunction(self.function):
             return _outcome(await self.function(**arguments), self.trust)
-        return _outcome(await asyncio.to_thread(self.function, **arguments), self.trust)
+        return _outcome(await in_thread(self.function, **arguments), self.trust)
 
 
 def tool(

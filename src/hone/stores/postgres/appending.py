@@ -1,15 +1,17 @@
 """Append to a session in PostgreSQL with one call, and settle what a broken connection leaves open."""
 
 from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import psycopg
 from msgspec import Struct
 
-from hone.core.errors import Conflict, StoreError
+from hone.core.errors import Conflict, HoneError, StoreError
 from hone.core.ids import SessionId
 from hone.core.jobs import Job, Look, TopicCount
-from hone.core.messages import canonical, sound
+from hone.core.messages import Role, canonical, sound
 from hone.core.ports import Spending
 from hone.core.transcript import Node
 from hone.stores import rules
@@ -28,6 +30,14 @@ SELECT outcome, job FROM append(
     %(since)s::bigint, %(wider)s::text[], %(name)s
 )
 """
+STEPS = """
+SELECT append_steps(
+    %(owner)s, %(sessions)s::text[], %(afters)s::text[], %(digests)s::text[], %(bodies)b::bytea[],
+    %(hashes)s::text[], %(trusts)s::smallint[], %(ats)s::bigint[], %(spent_at)s::bigint[],
+    %(model)s::text[], %(origin)s::text[], %(input)s::bigint[], %(cached)s::bigint[], %(written)s::bigint[],
+    %(output)s::bigint[], %(cost)s::double precision[]
+)
+"""
 HEAD = "SELECT hash FROM sessions WHERE owner = %(owner)s AND id = %(session)s"
 QUEUED = """
 SELECT id FROM jobs WHERE owner = %(owner)s AND session = %(session)s AND created = %(at)s AND messages =
@@ -43,6 +53,12 @@ class Append(Struct, frozen=True):
     spending: Spending | None
     counts: Sequence[TopicCount]
     look: Look | None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is one message in the middle of a turn: nothing is counted, and no look is put off."""
+        is_one = len(self.nodes) == 1 and self.nodes[0].message.role is not Role.USER
+        return is_one and not self.counts and self.look is None
 
     def values(self) -> dict[str, Any]:
         opened, opening = rules.opening(node.message for node in self.nodes)
@@ -68,6 +84,61 @@ class Append(Struct, frozen=True):
         except Conflict:
             return STALE
         return self.nodes[0].parent
+
+
+async def append(database: PostgresDatabase, step: Append) -> Job | None:
+    if not step.is_plain:
+        return await database.call(partial(settle_append, database, step), step.session)
+    await database.call_together(step, step.session, partial(append_together, database))
+    return None
+
+
+def append_together(database: PostgresDatabase, steps: Sequence[Append]) -> Sequence[Exception | None]:
+    """Append to several sessions with one transaction. If that fails, each is appended by itself, so that an
+    error stays with the step that causes it."""
+    key = steps[0].session
+    if len(steps) > 1:
+        with suppress(HoneError):
+            outcomes = database.call_now(lambda rows: _append_steps(rows, steps), key)
+            return [_explain(step, outcome) for step, outcome in zip(steps, outcomes, strict=True)]
+    return [_append_alone(database, step, key, doubtful=len(steps) > 1) for step in steps]
+
+
+def _append_alone(database: PostgresDatabase, step: Append, key: str, *, doubtful: bool) -> Exception | None:
+    """`doubtful`: it may be there already, since nobody knows how the attempt before ended."""
+    work = settle_doubtful if doubtful else settle_append
+    try:
+        database.call_now(partial(work, database, step), key)
+    except Exception as error:  # noqa: BLE001  it is raised where the caller waits
+        return error
+    return None
+
+
+def _append_steps(rows: Rows, steps: Sequence[Append]) -> Sequence[str]:
+    nodes = [step.nodes[0] for step in steps]
+    spending = [_list_spending(step.spending) for step in steps]
+    outcomes: Sequence[str] = rows.value(
+        STEPS,
+        sessions=[sound(step.session) for step in steps],
+        afters=[node.parent for node in nodes],
+        digests=[node.digest for node in nodes],
+        bodies=[node.encoded for node in nodes],
+        hashes=[node.hash for node in nodes],
+        trusts=[int(node.trust) for node in nodes],
+        ats=[stamp(node.at) for node in nodes],
+        **{name: [each[name] for each in spending] for name in spending[0]},
+    )
+    return outcomes
+
+
+def settle_doubtful(database: PostgresDatabase, step: Append, rows: Rows) -> Job | None:
+    """Append what may have been appended."""
+    try:
+        return _settle(rows, step, step.values())
+    except psycopg.OperationalError as error:
+        if not is_lost(error):
+            raise
+    return database.reconnected(lambda fresh: _settle(fresh, step, step.values()), step.session)
 
 
 def settle_append(database: PostgresDatabase, step: Append, rows: Rows) -> Job | None:
@@ -99,11 +170,15 @@ def _settle(rows: Rows, step: Append, values: dict[str, Any]) -> Job | None:
 
 def _append(rows: Rows, step: Append, values: dict[str, Any]) -> Job | None:
     outcome, job = rows.one(APPEND, **values) or ("missing", None)
-    if outcome == "missing":
-        raise rules.missing(step.session)
-    if outcome == "conflict":
-        raise rules.gone_on(step.session)
+    if error := _explain(step, outcome):
+        raise error
     return None if job is None else jobs.get(rows, job)
+
+
+def _explain(step: Append, outcome: str) -> StoreError | None:
+    if outcome == "missing":
+        return rules.missing(step.session)
+    return rules.gone_on(step.session) if outcome == "conflict" else None
 
 
 def _list_spending(spending: Spending | None) -> dict[str, Any]:

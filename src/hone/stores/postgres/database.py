@@ -22,6 +22,8 @@ from psycopg.conninfo import conninfo_to_dict
 from hone.core.errors import StoreError
 from hone.core.ids import SessionId
 from hone.core.monitor import DatabaseLoad
+from hone.core.threads import run_by
+from hone.stores.postgres.batches import Batches, Perform
 from hone.stores.postgres.faults import describe, explain, is_lost
 from hone.stores.postgres.lease import ClaimLease
 from hone.stores.postgres.migrating import ROLE, SCHEMA, examine, migrate
@@ -113,6 +115,7 @@ class PostgresPool:
         self._readers = ThreadPoolExecutor(readers, thread_name_prefix="hone-pg-read")
         self._claimer = ThreadPoolExecutor(1, thread_name_prefix="hone-pg-claim")
         self.lease = ClaimLease()
+        self.batches = Batches()
         self._idle: dict[ThreadPoolExecutor, deque[Connection[Row]]] = {
             each: deque() for each in (*self._lanes, self._readers, self._claimer)
         }
@@ -143,19 +146,8 @@ class PostgresPool:
     async def run(self, executor: ThreadPoolExecutor, work: Callable[[], T]) -> T:
         """Return what the work returns. It is done even if the caller is cancelled."""
         self.refuse_closed()
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[T] = loop.create_future()
-
-        def perform() -> None:
-            try:
-                value, error = work(), None
-            except Exception as raised:  # noqa: BLE001  it is raised where the caller waits
-                value, error = None, raised
-            with suppress(RuntimeError):  # that loop is closed: nobody waits there any more
-                loop.call_soon_threadsafe(_answer, future, value, error)
-
-        executor.submit(perform)
-        return await future
+        self.batches.seal(executor)
+        return await run_by(executor, work)
 
     def load(self) -> DatabaseLoad:
         return DatabaseLoad(len(self._owners), sum(map(len, self._idle.values())), self._errors)
@@ -272,6 +264,10 @@ class PostgresDatabase:
         """Show one view of the data to all that the work asks."""
         return await self._pool.run(self._pool.readers, lambda: self._read(work))
 
+    async def ask(self, work: Work[T]) -> T:
+        """Ask one question."""
+        return await self._pool.run(self._pool.readers, lambda: self.read_now(work))
+
     async def write(self, work: Work[T], key: str = "", *, alone: bool = False) -> T:
         """Give the work its own transaction. Writes with the same key follow each other. `alone`: no other
         write of this owner happens meanwhile."""
@@ -292,12 +288,20 @@ class PostgresDatabase:
         """Do what is one statement, without a transaction around it. The work settles by itself what a broken
         connection leaves open."""
         lane = self._pool.lane(f"{self.owner} {key}")
+        return await self._pool.run(lane, lambda: self.call_now(work, key))
 
-        def perform() -> T:
-            with self._pool.plainly():
-                return self._retry(lambda: self._direct(lane, work))
+    async def call_together(self, item: object, key: str, perform: Perform) -> None:
+        """Let `perform` do the item with others that wait for the same lane, and raise what became of it. It
+        reaches the lane with `call_now`."""
+        self._pool.refuse_closed()
+        lane = self._pool.lane(f"{self.owner} {key}")
+        await self._pool.batches.join(lane, self.owner, key, item, perform)
 
-        return await self._pool.run(lane, perform)
+    def call_now(self, work: Work[T], key: str = "") -> T:
+        """Do it inside the lane of the key."""
+        lane = self._pool.lane(f"{self.owner} {key}")
+        with self._pool.plainly():
+            return self._retry(lambda: self._direct(lane, work))
 
     async def claim(self, name: tuple[str, str], take: Work[bool]) -> bool:
         """Take a lock that ends with this process; False if somebody has it, here or elsewhere."""
@@ -443,10 +447,13 @@ class PostgresStore:
 
 
 def reads(
-    work: Callable[Concatenate[Rows, P], T],
+    work: Callable[Concatenate[Rows, P], T], *, single: bool = False
 ) -> Callable[Concatenate[PostgresStore, P], Coroutine[Any, Any, T]]:
+    """`single`: it is one question, which needs no transaction around it."""
+
     async def read(store: PostgresStore, /, *args: P.args, **named: P.kwargs) -> T:
-        return await store._database.read(lambda rows: work(rows, *args, **named))
+        ask = store._database.ask if single else store._database.read
+        return await ask(lambda rows: work(rows, *args, **named))
 
     return read
 
@@ -473,12 +480,3 @@ def writes_session(
         )
 
     return write
-
-
-def _answer(future: asyncio.Future[Any], value: Any, error: Exception | None) -> None:
-    if future.done():
-        return
-    if error is None:
-        future.set_result(value)
-    else:
-        future.set_exception(error)

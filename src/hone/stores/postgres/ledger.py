@@ -176,7 +176,7 @@ class PostgresLedger(PostgresStore):
     entry = reads(_one)
     entries = reads(_chosen)
     pending = reads(_pending)
-    latest = reads(_latest)
+    latest = reads(_latest, single=True)
     held = reads(_held)
     held_below = reads(_held_below)
     contents = reads(_contents)

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
-from functools import partial
 from typing import Any
 
 from msgspec import Struct
@@ -19,7 +18,7 @@ from hone.core.transcript import Node, Transcript
 from hone.core.turn import Origin
 from hone.stores import rules
 from hone.stores.postgres import jobs, looks, tree
-from hone.stores.postgres.appending import Append, settle_append
+from hone.stores.postgres.appending import Append, append
 from hone.stores.postgres.database import PostgresStore, Rows, reads, writes_session
 from hone.stores.sqlite import find_opening, make_header
 from hone.stores.tree import NodeRow, intact, moment, stamp
@@ -275,7 +274,7 @@ class PostgresSessions(PostgresStore):
     shorten = writes_session(_shorten)
     load = reads(_load)
     earlier = reads(_earlier)
-    find = reads(_find)
+    find = reads(_find, single=True)
     list = reads(_list)
     rename = writes_session(_rename)
     delete = writes_session(delete_session, alone=True)
@@ -299,5 +298,4 @@ class PostgresSessions(PostgresStore):
         counts: Sequence[TopicCount] = (),
         look: Look | None = None,
     ) -> Job | None:
-        step = Append(session, nodes, spending, counts, look)
-        return await self._database.call(partial(settle_append, self._database, step), session)
+        return await append(self._database, Append(session, nodes, spending, counts, look))
