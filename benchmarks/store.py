@@ -18,7 +18,7 @@ from typing import Any
 
 from benchmarks.bench import ROOT, Bench, Sample, Samples, Take, alternate, environment, lodged, play, row
 from benchmarks.figures import Row, Side
-from benchmarks.recall import BEGUN, PREFIX, SESSION, TOGETHER, Language, asked, quantile, session
+from benchmarks.recall import BEGUN, PREFIX, SESSION, TOGETHER, Language, asked, indexed, quantile, session
 from hone.core.messages import user
 from hone.core.recall import Query
 from hone.core.trust import Trust
@@ -167,8 +167,9 @@ def read(path: Path) -> Corpus:
     return found
 
 
-async def whole(store: SqliteSessions, found: Corpus) -> dict[str, float]:
-    """As an import does it: a session at a time, many on their way together."""
+async def whole(database: Database, found: Corpus) -> dict[str, float]:
+    """As an import does it: a session at a time, many on their way together. Then all of them are indexed."""
+    store = SqliteSessions(database)
     made = [
         session(each["id"], each["texts"], datetime.fromtimestamp(each["at"], UTC))
         for each in found["sessions"]
@@ -179,11 +180,13 @@ async def whole(store: SqliteSessions, found: Corpus) -> dict[str, float]:
             store.start(header, PREFIX, chain.nodes) for header, chain in made[batch : batch + TOGETHER]
         )
         await asyncio.gather(*starts)
+    await indexed(database)
     return {"wall": time.perf_counter() - begun, "cpu": time.process_time() - used}
 
 
-async def single(store: SqliteSessions, found: Corpus) -> dict[str, float]:
+async def single(database: Database, found: Corpus) -> dict[str, float]:
     """As a conversation does it: each message is on the disk before the next one is stored."""
+    store = SqliteSessions(database)
     texts = [text for each in found["sessions"] for text in each["texts"]][:SINGLE]
     name = f"single-{found['sessions'][0]['id']}"
     header, chain = session(name, texts[:1], datetime.now(UTC))
@@ -192,6 +195,7 @@ async def single(store: SqliteSessions, found: Corpus) -> dict[str, float]:
     for text in texts[1:]:
         chain = chain.then(user(text), Trust.OWNER, datetime.now(UTC))
         await store.append(header.id, chain.nodes[-1:])
+    await indexed(database)
     return {"wall": time.perf_counter() - begun, "cpu": time.process_time() - used}
 
 
@@ -217,7 +221,7 @@ async def perform(file: Path, place: Path, work: str) -> dict[str, Any]:
     try:
         if work == "search":
             return await search(SqliteRecall(database), found)
-        return await (whole if work == "whole" else single)(SqliteSessions(database), found)
+        return await (whole if work == "whole" else single)(database, found)
     finally:
         await database.close()
 

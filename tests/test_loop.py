@@ -1,6 +1,7 @@
 """A1-A4, A6, A7: one turn, told as what a user could see of it."""
 
 import asyncio
+from collections.abc import Sequence
 
 import pytest
 
@@ -10,7 +11,7 @@ from hone.core.messages import Message, Role, ToolCall, assistant, user
 from hone.core.model import Finish, Reply, Usage
 from hone.core.permit import NOTHING, Effect, Permit
 from hone.core.tool import Outcome, Tool, ToolKind
-from hone.core.transcript import Transcript
+from hone.core.transcript import Node, Transcript
 from hone.core.trust import Trust
 from hone.core.turn import Origin, Stop
 from hone.core.value import replace
@@ -189,6 +190,24 @@ async def test_a_store_that_fails_ends_the_turn_with_its_sentence() -> None:
     turn = await run(agent(Scripted(lines("hi"))), asked(), Origin.USER, context)
     assert (turn.stop, turn.nodes) == (Stop.FAILED, ())
     assert "Another process" in turn.error
+
+
+async def test_results_are_kept_before_the_model_reads_them() -> None:
+    gate, memory = asyncio.Event(), Memory()
+
+    async def keep(nodes: Sequence[Node], usage: Usage | None) -> None:
+        if any(node.message.result for node in nodes):
+            await gate.wait()
+        await memory.keep(nodes, usage)
+
+    model = Scripted(lines(calls("look"), "done"))
+    who, context = agent(model, [Puppet("look")]), replace(memory.context(), keep=keep)
+    task = asyncio.create_task(run(who, asked(), Origin.USER, context))
+    for _ in range(100):
+        await asyncio.sleep(0)
+    assert (len(model.calls), len(memory.nodes)) == (1, 1)
+    gate.set()
+    assert (await task).nodes == tuple(memory.nodes)
 
 
 async def test_relief_takes_over_from_a_model_that_fails() -> None:

@@ -47,7 +47,7 @@ from hone.knowledge.skills.folder import Create, WriteFile
 from hone.models.scripted import Scripted, rounds
 from hone.settings import Settings
 from hone.settings.sections import Memory, RetentionSettings
-from hone.stores import erasing
+from hone.stores import erasing, passages
 from hone.stores.carrying import carry_erasures
 from hone.stores.damage import Damage
 from hone.stores.database import MIGRATIONS, Database, connect, read_script
@@ -370,6 +370,7 @@ async def test_a_word_that_leads_into_the_index_leaves_no_trace_there(tmp_path: 
         rows = connection.execute("SELECT term FROM passage_words_idx").fetchall()
         return [bytes(term).decode()[1:] for (term,) in rows if isinstance(term, bytes) and len(term) > 5]
 
+    await database.write(passages.fill)
     before = await database.read(leads)
     every = {word for node in transcript.nodes for word in node.message.text.split()}
     [word, *_] = [word for word in sorted(every) if any(word.startswith(lead) for lead in before)]

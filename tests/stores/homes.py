@@ -55,7 +55,7 @@ SCRIPTS = (
 # What is older than the index waits to be added, as after an update or a repair.
 AGED = (
     "INSERT INTO passage_words (passage_words) VALUES ('delete-all')",
-    "UPDATE backlog SET upto = (SELECT coalesce(max(id), 0) FROM contents)",
+    "UPDATE backlog SET (upto, done) = (SELECT coalesce(max(id), 0), coalesce(max(id), 0) FROM contents)",
 )
 
 

@@ -77,15 +77,17 @@ def left(path: Path) -> tuple[list[int], list[int], list[str]]:
 
 
 def test_a_deleted_sessions_words_are_in_no_byte_of_the_index(tmp_path: Path) -> None:
-    async def story(store: OpenedSessions) -> None:
+    async def story(database: Database) -> None:
+        store = SqliteSessions(database)
         await store.start(Header(A, NOW), PREFIX, talk("the xqzvkwj canary", "another message").nodes)
         for number in range(50):
             await store.start(Header(SessionId(f"s{number}"), NOW), PREFIX, talk(f"xqzvkw {number}").nodes)
+        assert (await SqliteRecall(database).search(Query("canary"))).hits
         await store.delete(A)
-        await store.close()
+        await database.close()
 
     path = tmp_path / "hone.db"
-    asyncio.run(story(OpenedSessions.open(path)))
+    asyncio.run(story(Database.open(path)))
     with raw(path) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         connection.execute("INSERT INTO passage_words (passage_words) VALUES ('integrity-check')")
@@ -190,9 +192,9 @@ TWICE = ("deltas_whole", "prints_whole", "cards_whole", "tallies_whole")
 RECALL = next(place for place, script in enumerate(MIGRATIONS) if "recall" in script.name)
 
 
-async def _filled(path: Path, texts: list[str]) -> None:
+async def _filled(path: Path, texts: list[str], name: SessionId = A) -> None:
     store = OpenedSessions.open(path)
-    await store.start(Header(A, NOW), PREFIX, talk(*texts).nodes)
+    await store.start(Header(name, NOW), PREFIX, talk(*texts).nodes)
     await store.close()
 
 
@@ -205,6 +207,66 @@ async def test_older_messages_are_added_by_the_first_search(tmp_path: Path) -> N
     found = await recall.search(Query("number1"))
     assert ([hit.passage.number for hit in found.hits[:1]], found.waiting) == ([2], 0)
     await database.close()
+
+
+async def test_a_message_is_found_at_once_although_it_is_indexed_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was stored by another process, which then neither rests nor ends."""
+    monkeypatch.setattr("hone.stores.writer.QUIET", 3_600.0)
+    path = tmp_path / "hone.db"
+    one, other = Database.open(path), Database.open(path)
+    for name, word in ((A, "harbour"), (B, "lighthouse")):
+        await SqliteSessions(one).start(Header(name, NOW), PREFIX, talk(word).nodes)
+        assert await one.read(passages.waiting) == 1
+        found = await SqliteRecall(other).search(Query(word))
+        assert ([hit.passage.text for hit in found.hits], found.waiting) == ([word], 0)
+    await one.close()
+    await other.close()
+
+
+async def test_messages_are_indexed_in_a_quiet_moment_and_at_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "hone.db"
+    monkeypatch.setattr("hone.stores.writer.QUIET", 0.001)
+    quiet = Database.open(path)
+    await SqliteSessions(quiet).start(Header(A, NOW), PREFIX, talk("harbour").nodes)
+    async with asyncio.timeout(20):
+        while await quiet.read(passages.waiting):
+            pass
+    await quiet.close()
+    monkeypatch.setattr("hone.stores.writer.QUIET", 3_600.0)
+    await _filled(path, ["lighthouse"], B)
+    contents, known, words = await asyncio.to_thread(left, path)
+    assert (contents, words) == (known, ["harbour", "lighthous"])
+
+
+async def test_many_writes_without_a_pause_do_not_leave_the_index_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hone.stores.writer.QUIET", 3_600.0)
+    monkeypatch.setattr("hone.stores.writer.BEHIND", 2)
+    monkeypatch.setattr(passages, "FEW", 5)
+    database = Database.open(tmp_path / "hone.db")
+    store, most = SqliteSessions(database), 0
+    for number in range(40):
+        await store.start(Header(SessionId(f"s{number}"), NOW), PREFIX, talk(f"boiler {number}").nodes)
+        most = max(most, await database.read(passages.waiting))
+    await database.close()
+    assert 0 < most <= 6
+
+
+async def test_the_number_of_a_deleted_message_is_indexed_anew_when_it_is_given_again(tmp_path: Path) -> None:
+    database = Database.open(tmp_path / "hone.db")
+    store, recall = SqliteSessions(database), SqliteRecall(database)
+    for word, gone in (("apple", ""), ("boiler", "apple"), ("cellar", "boiler")):
+        await store.start(Header(A, NOW), PREFIX, talk(word).nodes)
+        found = (await recall.search(Query("apple boiler cellar"))).hits
+        assert [hit.passage.text for hit in found] == [word], gone
+        await store.delete(A)
+    await database.close()
+    assert (await asyncio.to_thread(left, tmp_path / "hone.db"))[2] == []
 
 
 async def test_adding_goes_on_where_it_was_broken_off_and_leaves_out_what_was_deleted(tmp_path: Path) -> None:
@@ -282,6 +344,8 @@ async def test_a_search_takes_few_statements_however_much_there_is(tmp_path: Pat
         await store.start(Header(name, NOW), PREFIX, talk(*texts, "go on", f"rain 东京 {place}").nodes)
         fork = Header(SessionId(f"r{place}"), NOW, origin=Origin.REVIEW, parent=name, shared=12)
         await store.start(fork, PREFIX, talk(*texts, "go on", f"rain 东京 {place}", "keep?").nodes[12:])
+    while await database.write(passages.fill):
+        pass
     most = max([await database.read(partial(statements, words=words)) for words in QUERIES])
     await database.close()
     figures(f"at most {most} statements a search")

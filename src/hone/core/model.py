@@ -70,6 +70,9 @@ class ThinkingPiece(Struct, frozen=True):
     text: str
 
 
+SpokenPiece = TextPiece | ThinkingPiece
+
+
 class Restart(Struct, frozen=True):
     """What was streamed so far is void; the reply begins again after `delay` seconds."""
 

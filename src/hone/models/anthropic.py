@@ -23,7 +23,7 @@ from hone.core.messages import (
     ToolResult,
     told,
 )
-from hone.core.model import Finish, Piece, Reply, TextBuffer, TextPiece, ThinkingPiece, Usage
+from hone.core.model import Finish, Reply, SpokenPiece, TextBuffer, TextPiece, ThinkingPiece, Usage
 from hone.core.prefix import Prefix
 from hone.core.transcript import Node, Transcript
 from hone.models.cacherules import CONTROLLED, CacheMarks, mark_ends, marks_of
@@ -153,7 +153,7 @@ class AnthropicAssembly(Assembly):
         )
         self._usage = _Usage()
 
-    def feed(self, data: bytes) -> Iterator[Piece]:
+    def feed(self, data: bytes) -> Iterator[SpokenPiece]:
         event = self._decoded(_decode, data, "an event")
         self.is_over = self.is_over or event.type == "message_stop"
         if event.error:
@@ -181,14 +181,14 @@ class AnthropicAssembly(Assembly):
             if value is not None:
                 setattr(self._usage, name, value)
 
-    def _begin(self, index: int, block: _Block) -> Iterator[Piece]:
+    def _begin(self, index: int, block: _Block) -> Iterator[SpokenPiece]:
         self._blocks[index] = block
         self._open(block.text, block.thinking, block.signature, block.data, block.id, block.name)
         self.content += len(bytes(block.input)) if bytes(block.input) != b"{}" else 0
         if block.type == "text" and block.text:
             yield TextPiece(block.text)
 
-    def _extend(self, index: int, delta: _Delta) -> Iterator[Piece]:
+    def _extend(self, index: int, delta: _Delta) -> Iterator[SpokenPiece]:
         for name in ("text", "thinking", "signature", "partial_json"):
             if text := getattr(delta, name):
                 self._grown[index, name].append(text)

@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mappin
 from contextlib import aclosing
 from datetime import datetime
 from functools import cache
+from itertools import groupby
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -24,7 +25,7 @@ from hone.core.errors import (
     Unreachable,
 )
 from hone.core.loading import import_object
-from hone.core.model import Piece, Remark, Reply, TextBuffer
+from hone.core.model import Piece, Remark, Reply, SpokenPiece, TextBuffer
 from hone.core.prefix import Prefix
 from hone.core.regex import regex
 from hone.core.secrets import conceal, redact
@@ -82,8 +83,8 @@ class Endpoint(Struct, frozen=True):
 
 async def exchange(
     http: Http, clock: Clock, endpoint: Endpoint, body: bytes, watch: ReplyWatch
-) -> AsyncGenerator[bytes, None]:
-    """Yield the data of each event, or the whole body if the server does not stream."""
+) -> AsyncGenerator[Sequence[bytes], None]:
+    """Yield the data of the events that came together, or the whole body if the server does not stream."""
     headers = {"content-type": "application/json", **endpoint.headers}
     async with http.post(endpoint.url, headers, body, watch) as reply:
         response, start, spoken = reply.response, b"", False
@@ -98,17 +99,17 @@ async def exchange(
             start = await reply.read(watch.bounds.event + 1)
             watch.hold(len(start))
             if spoken := start.lstrip()[:1] in (b"{", b"["):
-                yield start
+                yield (start,)
         else:
             events = Events(watch.hold)
             async for chunk in reply:
                 start = start or chunk[:_BODY]
-                for data in events.feed(chunk):
+                if datas := events.feed(chunk):
                     spoken = True
-                    yield data
-            for data in events.end():
+                    yield datas
+            if datas := events.end():
                 spoken = True
-                yield data
+                yield datas
             if not watch.has_ended:
                 reply.distrust()
         if not spoken:
@@ -168,7 +169,9 @@ class Assembly(ABC):
         self._size.value = size
 
     @abstractmethod
-    def feed(self, data: bytes) -> Iterator[Piece]: ...
+    def feed(self, data: bytes) -> Iterable[SpokenPiece]:
+        """Return the pieces of one event, in full or as it is read."""
+        ...
 
     @abstractmethod
     def reply(self) -> Reply: ...
@@ -331,7 +334,8 @@ class Events:
         self._data: list[bytes] = []
         self._size = 0
 
-    def feed(self, chunk: bytes) -> Iterator[bytes]:
+    def feed(self, chunk: bytes) -> list[bytes]:
+        complete: list[bytes] = []
         *lines, rest = chunk.split(b"\n")
         if lines and self._rest:
             lines[0] = bytes(self._rest) + lines[0]
@@ -342,17 +346,40 @@ class Events:
             if line.startswith(b"data:"):
                 self._data.append(line[5:].removeprefix(b" "))
             elif not line and self._data:
-                yield b"\n".join(self._data)
+                complete.append(b"\n".join(self._data))
                 self._data.clear()
                 kept = self._size = 0
         if rest or self._data:
             self._rest += rest
             self._size += sum(len(line) + _LINE for line in self._data[kept:])
             self._hold(len(self._rest) + self._size)
+        return complete
 
-    def end(self) -> Iterator[bytes]:
+    def end(self) -> list[bytes]:
         """A last event without its blank line, as some servers end."""
-        yield from self.feed(b"\n\n")
+        return self.feed(b"\n\n")
+
+
+def take_events(
+    assembly: Assembly, datas: Iterable[bytes], watch: ReplyWatch
+) -> tuple[list[SpokenPiece], ModelError | None]:
+    """Return the pieces of events that came together, and the error that one of them ends the reply with."""
+    pieces: list[SpokenPiece] = []
+    try:
+        for data in datas:
+            pieces.extend(assembly.feed(data))
+            watch.progress(assembly.content, assembly.opened)
+            if assembly.is_over:
+                watch.end()
+    except ModelError as error:
+        return pieces, error
+    return pieces, None
+
+
+def join_texts(pieces: Iterable[SpokenPiece]) -> Iterator[SpokenPiece]:
+    """Yield neighboring texts of one kind as one: each piece passes every wrapper and every screen."""
+    for kind, group in groupby(pieces, type):
+        yield kind("".join([piece.text for piece in group]))
 
 
 class WireModel(ABC):
@@ -373,12 +400,12 @@ class WireModel(ABC):
         watch = ReplyWatch(self._http.bounds, self._endpoint.provider)
         async with aclosing(exchange(self._http, self._clock, self._endpoint, body, watch)) as events:
             try:
-                async for data in events:
-                    for piece in assembly.feed(data):
+                async for datas in events:
+                    pieces, failure = take_events(assembly, datas, watch)
+                    for piece in join_texts(pieces):
                         yield piece
-                    watch.progress(assembly.content, assembly.opened)
-                    if assembly.is_over:
-                        watch.end()
+                    if failure:
+                        raise failure
             except (Unreachable, Silent, Overlong):
                 if not assembly.is_over:
                     raise

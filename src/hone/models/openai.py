@@ -21,7 +21,7 @@ from hone.core.messages import (
     ToolCall,
     told,
 )
-from hone.core.model import Finish, Piece, Reply, TextBuffer, TextPiece, ThinkingPiece, Usage
+from hone.core.model import Finish, Reply, SpokenPiece, TextBuffer, TextPiece, ThinkingPiece, Usage
 from hone.core.prefix import Prefix
 from hone.core.transcript import Node, Transcript
 from hone.models.cacherules import marks_of
@@ -140,20 +140,21 @@ class ChatAssembly(Assembly):
         self._calls: dict[int, _Growing] = {}
         self._usage = Usage()
 
-    def feed(self, data: bytes) -> Iterator[Piece]:
+    def feed(self, data: bytes) -> Iterable[SpokenPiece]:
         if data == b"[DONE]":
             self.is_over = True
-            return
+            return ()
         chunk = self._decoded(_decode, data, "a chat chunk")
         if chunk.error:
             raise self._failure(chunk.error, data)
         if chunk.usage:
             self._usage = _usage(self._read_usage(_Usage, chunk.usage))
-        for choice in (chunk.choices or ())[:1]:
-            self._stop = choice.finish_reason or self._stop
-            delta = choice.delta or choice.message
-            if delta:
-                yield from self._take(delta)
+        if not chunk.choices:
+            return ()
+        choice = chunk.choices[0]
+        self._stop = choice.finish_reason or self._stop
+        delta = choice.delta or choice.message
+        return self._take(delta) if delta else ()
 
     def _failure(self, error: Any, event: bytes) -> ModelError:
         """Some servers put the status they would have answered with into the event."""
@@ -161,19 +162,21 @@ class ChatAssembly(Assembly):
         status = code if isinstance(code, int) and 400 <= code < 600 else 503
         return refusal(self._endpoint, status, event.decode("utf-8", "replace"))
 
-    def _take(self, delta: _Delta) -> Iterator[Piece]:
+    def _take(self, delta: _Delta) -> list[SpokenPiece]:
+        pieces: list[SpokenPiece] = []
         thought = delta.reasoning_content or delta.reasoning
         if thought:
             self._thinking.append(thought)
-            yield ThinkingPiece(thought)
+            pieces.append(ThinkingPiece(thought))
         if self._kept and delta.reasoning_details:
             self._take_details(self._kept, delta.reasoning_details)
         said = delta.content or delta.refusal
         if said:
             self._text.append(said)
-            yield TextPiece(said)
+            pieces.append(TextPiece(said))
         for call in delta.tool_calls or ():
             self._take_call(call)
+        return pieces
 
     def _take_details(self, kept: Any, details: list[dict[str, Any]]) -> None:
         opened, size = kept.add_details(details)

@@ -22,7 +22,7 @@ from hone.core.messages import (
     ToolCall,
     told,
 )
-from hone.core.model import Finish, Piece, Reply, TextPiece, ThinkingPiece, Usage
+from hone.core.model import Finish, Reply, SpokenPiece, TextPiece, ThinkingPiece, Usage
 from hone.core.opaque import find_returned
 from hone.core.prefix import Prefix
 from hone.core.regex import regex
@@ -191,7 +191,7 @@ class ResponsesAssembly(Assembly):
         self._pieces = 0
         self._end: _Whole | None = None
 
-    def feed(self, data: bytes) -> Iterator[Piece]:
+    def feed(self, data: bytes) -> Iterator[SpokenPiece]:
         if data == b"[DONE]":
             return
         event = self._decoded(_decode, data, "an event")

@@ -68,7 +68,7 @@ class Database:
         self._in_memory = connect is None
         self._idle = deque([first])
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="hone-reader")
-        self._writer = Writer(self._connect_writer, self._explain, passages.settle)
+        self._writer = Writer(self._connect_writer, self._explain, passages.keep_up)
         self._closed = False
         self._errors = 0
 
@@ -104,6 +104,11 @@ class Database:
             connection = connect(MEMORY, PATIENCE)
             migrate(connection, MEMORY, PATIENCE)
         return cls(MEMORY, connection, None)
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether what is read is a file that cannot be written."""
+        return self.readonly and not self._in_memory
 
     async def write(self, work: Work[T], *, lasting: bool = False) -> T:
         """`lasting`: to do this in memory would be to claim what is not so."""

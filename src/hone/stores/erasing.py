@@ -331,7 +331,6 @@ def new_name(target: str) -> str:
 
 def _clear_separators(connection: apsw.Connection, words: Sequence[str]) -> None:
     """Make the index of messages anew if what leads into it still begins like a word that is gone."""
-    passages.settle(connection)
     gone = [term for term in _terms(connection, words) if not _is_indexed(connection, term)]
     leads = [bytes(lead)[1:] for (lead,) in fetch(connection, "SELECT term FROM passage_words_idx") if lead]
     if any(len(lead) > 3 and term.startswith(lead) for lead in leads for term in gone):

@@ -1,4 +1,8 @@
-"""The full-text index of all messages in SQLite: one row per content, updated with the contents."""
+"""The full-text index of all messages in SQLite: one row per content.
+
+A message is stored first and indexed later, in a quiet moment or before the next search, many at once: a turn
+does not wait for it, and one transaction for many costs a fraction of one for each.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
@@ -10,23 +14,31 @@ from hone.core.messages import Message, decode
 from hone.core.recall import said
 from hone.stores.words import LETTERS
 
-BATCH = 1_000
-"""Older contents that are added in one go."""
+BATCH, FEW = 1_000, 500
+"""Contents that are added in one go, and as many as can wait while there is other work."""
 
-# In the memory of the writer: what its transaction has brought. A piece that is undone takes its own back.
+# In the memory of the writer: FTS5 writes out what it has whenever another statement comes.
 PREPARE = "CREATE TEMP TABLE fresh (id INTEGER PRIMARY KEY, text TEXT NOT NULL) STRICT"
 UPTO = "SELECT upto FROM backlog"
-PUT = "INSERT INTO temp.fresh (id, text) VALUES (?, ?)"
-GATHERED = "SELECT EXISTS (SELECT 1 FROM temp.fresh)"
+LAST = "SELECT max(upto, done) FROM backlog"
+HELD = "SELECT upto, done FROM backlog"
+GATHER = "INSERT INTO temp.fresh (id, text) VALUES (?, ?)"
 SETTLE = "INSERT INTO passage_words (rowid, text) SELECT id, text FROM temp.fresh ORDER BY id"
 EMPTY = "DELETE FROM temp.fresh"
 DROP = "INSERT INTO passage_words (passage_words, rowid, text) VALUES ('delete', ?, ?)"
+NEWER = f"SELECT id, body FROM contents WHERE id > ({LAST}) ORDER BY id LIMIT ?"
+NEWER_NUMBERS = f"SELECT id FROM contents WHERE id > ({LAST}) ORDER BY id LIMIT ?"
 OLDER = f"SELECT id, body FROM contents WHERE id <= ({UPTO}) ORDER BY id DESC LIMIT ?"
-WAITING = f"SELECT count(*) FROM contents WHERE id <= ({UPTO})"
+WAITING = f"SELECT count(*) FROM contents WHERE id > ({LAST}) OR id <= ({UPTO})"
+ADVANCE = "UPDATE backlog SET done = ?"
+RECEDE = "UPDATE backlog SET done = max(done, upto), upto = ?"
+# The number of a content that is gone may be given again if it was the last.
+LOWER = """
+UPDATE backlog SET done = last FROM (SELECT coalesce(max(id), 0) AS last FROM contents) WHERE done > last
+"""
+EXPECTED = "SELECT id, body FROM contents, backlog WHERE id > upto AND id <= done ORDER BY id"
 
 Row = tuple[int, str]
-Fresh = tuple[int, Message]
-"""A content that is new: its id and what it is."""
 
 
 def prepare(connection: apsw.Connection) -> None:
@@ -34,34 +46,33 @@ def prepare(connection: apsw.Connection) -> None:
     connection.execute(PREPARE)
 
 
-def put(connection: apsw.Connection, fresh: Iterable[Fresh]) -> None:
-    """What is new is gathered until the transaction ends: FTS5 writes out what it has whenever another
-    statement comes, and many small pieces cost more than one."""
-    connection.executemany(PUT, _rows(connection, fresh))
-
-
-def settle(connection: apsw.Connection) -> None:
-    """The end of a transaction: what was gathered goes into the index."""
-    if connection.execute(GATHERED).get:
+def fill(connection: apsw.Connection, limit: int = BATCH) -> int:
+    """Add some of the contents that are not indexed, the newer ones first; return how many there were."""
+    rows: list[Any] = connection.execute(NEWER, (limit,)).fetchall()
+    if rows:
+        connection.execute(ADVANCE, (rows[-1][0],))
+    else:
+        rows += connection.execute(OLDER, (limit,)).fetchall()
+        connection.execute(RECEDE, (rows[-1][0] - 1 if rows else 0,))
+    if rows:
+        connection.executemany(GATHER, _texts(rows))
         connection.execute(SETTLE)
         connection.execute(EMPTY)
+    return len(rows)
+
+
+def keep_up(connection: apsw.Connection, quiet: bool) -> bool:
+    """Add some of the new contents, a few of them only in a quiet moment; tell whether there may be more."""
+    least = 1 if quiet else FEW
+    found = connection.execute(NEWER_NUMBERS, (least,)).fetchall()
+    return len(found) == least and fill(connection) == BATCH
 
 
 def drop(connection: apsw.Connection, gone: Iterable[tuple[int, bytes]]) -> None:
     """A content goes out of the index with the very words it came in with."""
-    settle(connection)
-    whole = ((id, _whole(body)) for id, body in gone)
-    rows = _rows(connection, ((id, message) for id, message in whole if message is not None))
-    connection.executemany(DROP, rows)
-
-
-def fill(connection: apsw.Connection, limit: int = BATCH) -> int:
-    """Adds some of the contents from before there was an index; gives how many there were to add."""
-    rows: list[Any] = connection.execute(OLDER, (limit,)).fetchall()
-    connection.execute("UPDATE backlog SET upto = ?", (rows[-1][0] - 1 if rows else 0,))
-    read = ((id, _whole(body)) for id, body in rows)
-    put(connection, ((id, message) for id, message in read if message is not None))
-    return len(rows)
+    upto, done = connection.execute(HELD).get
+    connection.executemany(DROP, _texts((id, body) for id, body in gone if upto < id <= done))
+    connection.execute(LOWER)
 
 
 def waiting(connection: apsw.Connection) -> int:
@@ -70,18 +81,16 @@ def waiting(connection: apsw.Connection) -> int:
 
 def expected(connection: apsw.Connection) -> Iterator[Row]:
     """What the index should hold, from the contents."""
-    for id, body in connection.execute(f"SELECT id, body FROM contents WHERE id > ({UPTO}) ORDER BY id"):
+    return _texts(connection.execute(EXPECTED))
+
+
+def _texts(contents: Iterable[tuple[int, bytes]]) -> Iterator[Row]:
+    """What the index holds of contents."""
+    for id, body in contents:
         message = _whole(body)
         text = said(message) if message is not None else ""
         if text:
             yield id, indexed(text)
-
-
-def _rows(connection: apsw.Connection, contents: Iterable[Fresh]) -> list[Row]:
-    """What the index holds of contents, apart from those that are not in it yet."""
-    upto = connection.execute(UPTO).get
-    texts = ((id, said(message)) for id, message in contents if id > upto)
-    return [(id, indexed(text)) for id, text in texts if text]
 
 
 def _whole(body: bytes) -> Message | None:

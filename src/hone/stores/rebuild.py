@@ -60,7 +60,7 @@ SQL = "SELECT sql FROM sqlite_schema WHERE name = ?"
 WIPE_WORDS = (
     "INSERT INTO passage_words (passage_words) VALUES ('delete-all')",
     "DELETE FROM backlog",
-    "INSERT INTO backlog SELECT coalesce(max(id), 0) FROM contents",
+    "INSERT INTO backlog (upto, done) SELECT coalesce(max(id), 0), coalesce(max(id), 0) FROM contents",
 )
 # A card is made again when somebody asks for its skill.
 WIPE_CARDS = (
@@ -177,7 +177,7 @@ def _refill(connection: apsw.Connection, parts: Collection[str]) -> None:
     if WORDS in parts:
         _run(connection, WIPE_WORDS)
         while passages.fill(connection):
-            passages.settle(connection)
+            pass
     if NUMBERS in parts:
         tables: list[Any] = connection.execute(NUMBERED).fetchall()
         connection.execute(STRAY_NUMBERS)

@@ -49,8 +49,10 @@ class SqliteRecall(Store):
         self._meaning: SqliteMeaning | None = None
 
     async def search(self, query: Query) -> SearchResult:
-        """What was stored before there was an index is added first, as much as takes a second or two."""
-        if await self._database.read(passages.waiting):
+        """What is not in the index yet is added first, as much as takes a second or two, so that what was
+        just said is found. A file that cannot be written is searched as it is."""
+        waiting = 0 if self._database.is_fixed else await self._database.read(passages.waiting)
+        if waiting:
             for _ in range(FILLING):
                 if not await self._database.write(passages.fill):
                     break

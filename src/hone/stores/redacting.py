@@ -34,7 +34,7 @@ from hone.stores import passages, rules
 from hone.stores.record import shelve
 from hone.stores.tree import LINE, SYMPTOMS
 
-PUT_CONTENT = "INSERT INTO contents (digest, body) VALUES (?, ?) ON CONFLICT DO NOTHING RETURNING id"
+PUT_CONTENT = "INSERT INTO contents (digest, body) VALUES (?, ?) ON CONFLICT DO NOTHING"
 MOVE_NODES = "UPDATE nodes SET content = ? WHERE content = ? RETURNING id, chain"
 MOVE_CHAINS = "UPDATE chains SET prefix = ? WHERE prefix = ? RETURNING id"
 PUT_PREFIX = "INSERT INTO prefixes (digest, body) VALUES (?, ?) ON CONFLICT DO NOTHING"
@@ -131,7 +131,7 @@ def replace_contents(connection: apsw.Connection, made: Mapping[int, Message]) -
         name = digest(encoded)
         if name == old:
             continue
-        fresh = fetch(connection, PUT_CONTENT, name, encoded)
+        connection.execute(PUT_CONTENT, (name, encoded))
         new = connection.execute("SELECT id FROM contents WHERE digest = ?", (name,)).get
         moved = fetch(connection, MOVE_NODES, new, id)
         nodes += (node for node, _ in moved)
@@ -139,7 +139,6 @@ def replace_contents(connection: apsw.Connection, made: Mapping[int, Message]) -
         connection.execute("UPDATE evidence SET digest = ? WHERE digest = ?", (name, old))
         connection.execute("DELETE FROM contents WHERE id = ?", (id,))
         passages.drop(connection, [(id, body)])
-        passages.put(connection, [(each, message) for (each,) in fresh])
     return nodes, chains
 
 

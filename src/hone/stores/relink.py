@@ -94,7 +94,7 @@ PRUNE = (
     "DELETE FROM chains WHERE id NOT IN (SELECT chain FROM nodes)",
     "DELETE FROM prefixes WHERE id NOT IN (SELECT prefix FROM chains)",
     # The index of what was said is made again bit by bit, as for what is older than it.
-    "UPDATE backlog SET upto = (SELECT coalesce(max(id), 0) FROM contents)",
+    "UPDATE backlog SET (upto, done) = (SELECT coalesce(max(id), 0), coalesce(max(id), 0) FROM contents)",
 )
 
 

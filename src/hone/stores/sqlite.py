@@ -23,7 +23,8 @@ from hone.stores.tree import NodeRow, moment, stamp
 
 HEADER = "id, created, title, origin, folder, parent, shared"
 SESSION = f"""
-SELECT head, chain, messages, hash, updated, opened, opening, tree, {HEADER} FROM sessions WHERE id = ?
+SELECT head, chain, messages, hash, updated, opened, opening, tree,
+    touched = (SELECT max(touched) FROM sessions), {HEADER} FROM sessions WHERE id = ?
 """
 SUMMARY = f"""
 SELECT model, messages, updated, opening, {HEADER} FROM sessions WHERE (?1 IS NULL OR origin = ?1) AND
@@ -39,6 +40,11 @@ ADVANCE = """
 UPDATE sessions SET head = ?, chain = ?, messages = ?, hash = ?, updated = ?, opened = ?, opening = ?,
     touched = (SELECT max(touched) + 1 FROM sessions) WHERE id = ?
 """
+# A session that was the last one to be touched stays the last: one index changes, not two.
+CONTINUE = """
+UPDATE sessions SET head = ?, messages = ?, hash = ?, updated = ?, opened = ?, opening = ? WHERE id = ?
+"""
+RETURN = CONTINUE.replace(" WHERE", ", touched = (SELECT max(touched) + 1 FROM sessions) WHERE")
 DELETE = "DELETE FROM sessions WHERE id = ? RETURNING id, tree, head"
 DELETED = """
 SELECT DISTINCT session FROM spending
@@ -59,19 +65,21 @@ WHERE at >= ? AND at < ? AND origin IN ({})
 
 
 class _Session(Struct, frozen=True):
-    """What the row of a session says. `opening` is what rules.opening gives for all of its messages."""
+    """What the row of a session says. `opening` is what rules.opening gives for all of its messages;
+    `latest`: no other session was touched since."""
 
     header: Header
     head: NodeRow
     opening: tuple[int, str]
     tree: SessionId
+    latest: bool
 
 
 def _get(connection: apsw.Connection, session: SessionId) -> _Session:
     row = connection.execute(SESSION, (sound(session),)).fetchone()
     if row is None:
         raise rules.missing(session)
-    return _Session(make_header(row[8:]), NodeRow(*row[:5]), row[5:7], row[7])
+    return _Session(make_header(row[9:]), NodeRow(*row[:5]), row[5:7], row[7], bool(row[8]))
 
 
 def read_session(connection: apsw.Connection, session: SessionId) -> tuple[Header, NodeRow]:
@@ -136,7 +144,8 @@ def _append(
     rules.follow(session, stored.head.hash, nodes)
     head = tree.put_nodes(connection, stored.head, nodes)
     opening = find_opening(stored.opening, stored.head.depth, nodes)
-    connection.execute(ADVANCE, (*astuple(head), *opening, session))
+    place = (head.id, head.depth, head.hash, head.at, *opening, session)
+    connection.execute(CONTINUE if stored.latest else RETURN, place)
     if spending is not None:
         use = spending.usage
         tokens = (use.input, use.cached, use.written, use.output)

@@ -65,7 +65,7 @@ ORDER BY line.depth DESC LIMIT 1
 
 PUT_PREFIX = "INSERT INTO prefixes (digest, body) VALUES (?, ?) ON CONFLICT DO NOTHING"
 PUT_CHAIN = "INSERT INTO chains (prefix) SELECT id FROM prefixes WHERE digest = ? RETURNING id"
-PUT_CONTENT = "INSERT INTO contents (digest, body) VALUES (?, ?) ON CONFLICT DO NOTHING RETURNING digest, id"
+PUT_CONTENT = "INSERT INTO contents (digest, body) VALUES (?, ?) ON CONFLICT DO NOTHING"
 LAST_NODE = "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'nodes'), 0)"
 PUT_NODE = """
 INSERT INTO nodes (id, chain, parent, former, depth, trust, at, hash, content)
@@ -116,9 +116,7 @@ def put_nodes(
 ) -> NodeRow:
     """Adds the nodes after the place; returns the place after them. Each table gets all of its rows at once:
     that takes half the time where there are many."""
-    new: dict[str, int] = dict(
-        connection.executemany(PUT_CONTENT, [(node.digest, node.encoded) for node in nodes])
-    )
+    connection.executemany(PUT_CONTENT, [(node.digest, node.encoded) for node in nodes])
     id: int = connection.execute(LAST_NODE).get
     rows: list[tuple[int | str | None, ...]] = []
     for node, former in zip(nodes, formers, strict=False):
@@ -126,8 +124,6 @@ def put_nodes(
         rows.append((id, place.chain, parent, former, depth, int(node.trust), at, node.hash, node.digest))
         place = NodeRow(id, place.chain, depth, node.hash, at)
     connection.executemany(PUT_NODE, rows)
-    fresh = [(new.pop(node.digest), node.message) for node in nodes if node.digest in new]
-    passages.put(connection, fresh)
     return place
 
 

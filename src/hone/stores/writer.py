@@ -1,6 +1,6 @@
 """The only thread that writes to a database. It commits waiting writes together and undoes failed ones alone.
 
-It does not know what it writes.
+It does not know what it writes. What can wait is done when nobody waits.
 """
 
 import asyncio
@@ -18,10 +18,17 @@ from hone.core.errors import HoneError, StoreError
 
 T = TypeVar("T")
 Work = Callable[[apsw.Connection], T]
+Later = Callable[[apsw.Connection, bool], bool]
 
 FOREIGN = (apsw.Error, UnicodeError, OverflowError)
 """What SQLite raises, and what a value brings about that it cannot hold: to be explained."""
 REFUSALS = (HoneError, *FOREIGN, TypeError, ValueError)
+
+
+QUIET = 0.5
+"""Seconds without a write after which what can wait is done."""
+BEHIND = 100
+"""Writes after which it is done all the same, if there is much of it."""
 
 
 class _Write(Struct, frozen=True):
@@ -43,12 +50,15 @@ class Writer:
         self,
         connect: Callable[[], apsw.Connection],
         explained: Callable[[Exception], StoreError],
-        finish: Work[None],
+        later: Later,
     ) -> None:
-        """`finish` is done at the end of each transaction, for all that is in it."""
+        """`later` does a piece of what can wait, in its own transaction; True: there may be more of it. It is
+        told whether it is quiet; otherwise a little of it may wait longer."""
         self._connect = connect
         self._explained = explained
-        self._finish = finish
+        self._later = later
+        self._behind = 0
+        self._left = False
         self._queue: SimpleQueue[_Write | None] = SimpleQueue()
         self._lock = Lock()
         self._thread: Thread | None = None
@@ -81,15 +91,18 @@ class Writer:
 
     def _serve(self) -> None:
         connection: apsw.Connection | None = None
-        batch: list[_Write] = []
+        batch: Sequence[_Write] = ()
         try:
-            while batch := self._waiting():
+            while batch := self._waiting(connection):
                 try:
                     connection = connection or self._connect()
-                    outcomes = commit(connection, [write.work for write in batch], self._finish)
+                    outcomes = commit(connection, [write.work for write in batch])
                 except apsw.Error as error:
                     outcomes = [_Outcome(error=error)] * len(batch)
+                self._behind, self._left = self._behind + len(batch), True
                 self._settle(batch, outcomes)
+            if connection is not None:
+                self._catch_up(connection, quiet=True)
         finally:
             # Reached with a batch only by an error of ours: nobody may wait for a thread that is no more.
             with self._lock:
@@ -99,12 +112,28 @@ class Writer:
             if connection is not None:
                 connection.close()
 
-    def _waiting(self) -> list[_Write]:
-        """Blocks for the next write and takes all that have come by then; empty when closed."""
-        first = self._queue.get()
-        if first is None:
-            return []
-        return [first, *_drained(self._queue)]
+    def _waiting(self, connection: apsw.Connection | None) -> list[_Write]:
+        """Block for the next write and take all that have come by then; empty when closed. What can wait is
+        done meanwhile."""
+        if connection is not None and self._behind >= BEHIND:
+            self._catch_up(connection, quiet=False)
+        try:
+            first = self._queue.get(timeout=QUIET if connection is not None and self._left else None)
+        except Empty:
+            assert connection is not None
+            self._catch_up(connection, quiet=True)
+            return self._waiting(None)
+        return [] if first is None else [first, *_drained(self._queue)]
+
+    def _catch_up(self, connection: apsw.Connection, *, quiet: bool) -> None:
+        """Do what can wait. If it fails, it is tried again after the next writes."""
+        more, self._left, self._behind = self._left, self._left and not quiet, 0
+        while more:
+            try:
+                [outcome] = commit(connection, [lambda each: self._later(each, quiet)])
+            except apsw.Error:
+                return
+            more = bool(outcome.value)
 
     def _settle(self, batch: Sequence[_Write], outcomes: Sequence[_Outcome]) -> None:
         """Wakes each event loop once."""
@@ -120,14 +149,16 @@ class Writer:
                 loop.call_soon_threadsafe(_answer, answered)
 
 
-def commit(connection: apsw.Connection, works: Sequence[Work[Any]], finish: Work[None]) -> list[_Outcome]:
+def commit(connection: apsw.Connection, works: Sequence[Work[Any]]) -> list[_Outcome]:
     """All in one transaction; what one of them refuses undoes that one alone. Raises apsw.Error if the
     transaction as a whole fails: then nothing is written."""
     connection.execute("BEGIN IMMEDIATE")
     try:
-        outcomes = [_apart(connection, work) for work in works]
-        finish(connection)
-        _settle(connection)
+        outcomes = (
+            [_alone(connection, *works)] if len(works) == 1 else [_apart(connection, each) for each in works]
+        )
+        if connection.in_transaction:
+            _settle(connection)
     finally:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
@@ -151,6 +182,17 @@ def _settle(connection: apsw.Connection) -> None:
         except apsw.Error as again:
             raise Doubtful(str(error)) from again
         raise
+
+
+def _alone(connection: apsw.Connection, work: Work[Any]) -> _Outcome:
+    """The only work of a transaction, which is undone as a whole if the work is refused."""
+    try:
+        return _Outcome(work(connection))
+    except REFUSALS as error:
+        if not connection.in_transaction:
+            raise
+        connection.execute("ROLLBACK")
+        return _Outcome(error=error)
 
 
 def _apart(connection: apsw.Connection, work: Work[Any]) -> _Outcome:

@@ -153,7 +153,7 @@ class EndpointEmbedder:
         body = msgspec.json.encode(self._request(texts))
         watch = ReplyWatch(self._http.bounds, self._endpoint.provider)
         async with aclosing(exchange(self._http, self._clock, self._endpoint, body, watch)) as events:
-            data = b"".join([event async for event in events])
+            data = b"".join([data async for datas in events for data in datas])
         answer = self._read(data)
         used = answer.usage or _Count()
         await self._report(Usage(input=count(used.prompt_tokens or used.total_tokens)))

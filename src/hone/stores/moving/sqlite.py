@@ -19,7 +19,9 @@ from hone.stores.moving.tables import COUNTERS, MovedTable, Row
 SUFFIXES = ("", "-wal", "-shm", "-journal")
 LAST = "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = ?), 0)"
 MIRROR = "SELECT home, backend FROM mirror"
-INDEX_LATER = "UPDATE backlog SET upto = (SELECT coalesce(max(id), 0) FROM contents)"
+INDEX_LATER = (
+    "UPDATE backlog SET (upto, done) = (SELECT coalesce(max(id), 0), coalesce(max(id), 0) FROM contents)"
+)
 
 MoveProgress = Callable[[str, int, int], None]
 """Told what is done, how much of it, and how much there is."""
@@ -77,7 +79,6 @@ class SqliteEnd:
         passages.prepare(connection)
         total, done = passages.waiting(connection), 0
         while made := passages.fill(connection):
-            passages.settle(connection)
             done += made
             report("indexing messages", done, total)
 
