@@ -369,6 +369,12 @@ async def test_prints_are_noted_replaced_and_taken_away(ledger: Ledger) -> None:
         (one, "SKILL.md"): large,
     }
     assert await ledger.published_files([one]) == {(one, "SKILL.md"): large}
+    seen = await ledger.view([one, MEMORY])
+    assert (seen.latest, seen.published) == (
+        await ledger.latest(),
+        await ledger.published_files([one, MEMORY]),
+    )
+    assert seen.held == {each: await ledger.held(each) for each in (one, MEMORY)}
     assert (await ledger.published_files([]), await ledger.published_files([Target("skill:")])) == ({}, {})
     assert await ledger.held_below("") == {}
 

@@ -16,6 +16,7 @@ from hone.core.ledger import (
     ChangeState,
     Entry,
     Held,
+    LedgerView,
     PublishedFile,
     Target,
 )
@@ -114,6 +115,10 @@ class InMemoryLedger:
             if name not in self._contents:
                 raise checks.unknown(name)
         return {name: self._contents[name] for name in digests}
+
+    async def view(self, targets: Collection[Target]) -> LedgerView:
+        held = {target: await self.held(target) for target in targets}
+        return LedgerView(await self.latest(), held, await self.published_files(targets))
 
     async def published_files(
         self, targets: Collection[Target]

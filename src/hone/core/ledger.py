@@ -242,6 +242,14 @@ class PublishedFile(Struct, frozen=True):
     """Nanoseconds."""
 
 
+class LedgerView(Struct, frozen=True):
+    """What some targets hold and what of them was put on the disk, with the last change by then."""
+
+    latest: ChangeId
+    held: Mapping[Target, Held]
+    published: Mapping[tuple[Target, str], PublishedFile]
+
+
 class Ledger(Protocol):
     """Durable once a method has returned. Order is the order of ids, never of clocks."""
 
@@ -271,6 +279,10 @@ class Ledger(Protocol):
 
     async def held(self, target: Target) -> Held:
         """What the active changes have made of it; empty if there is nothing."""
+        ...
+
+    async def view(self, targets: Collection[Target]) -> LedgerView:
+        """Return what `latest`, `held` and `published_files` return, all from one moment."""
         ...
 
     async def held_below(self, beginning: str) -> Mapping[Target, Held]:

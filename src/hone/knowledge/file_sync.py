@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager, nullcontext, suppress
 from enum import Enum, auto
 from typing import TypeVar
 
@@ -11,15 +11,28 @@ from msgspec import Struct
 
 from hone.core.clock import Clock
 from hone.core.errors import Busy, Refused, StoreError
-from hone.core.ledger import Actor, Author, Change, ChangeKind, Ledger, PublishedFile, Target, skill
+from hone.core.ledger import (
+    MEMORY,
+    USER,
+    Actor,
+    Author,
+    Change,
+    ChangeKind,
+    Held,
+    Ledger,
+    PublishedFile,
+    Target,
+    skill,
+)
 from hone.core.loading import import_object
 from hone.core.messages import digest
 from hone.core.regex import regex
 from hone.core.skill import DOCUMENT
 from hone.core.value import replace
-from hone.files.tree import TICK, FileKind, FileTree, FoundFile, SavedFile, Sight
+from hone.files.tree import TICK, FileKind, FileTree, FoundFile, SavedFile, Seen, Sight
 from hone.knowledge import folding, journal, places
-from hone.knowledge.folding import Files
+from hone.knowledge.folding import Files, Loaded
+from hone.knowledge.late import LatePublisher
 from hone.knowledge.merge import OLDER, Save, Saved, by_entry
 from hone.knowledge.skills import folder
 from hone.knowledge.skills.facts import split_facts
@@ -27,7 +40,11 @@ from hone.knowledge.skills.facts import split_facts
 T = TypeVar("T")
 Take = Callable[[Ledger, Target, str, str, Save], Awaitable[Saved]]
 OWNER = Author(Actor.OWNER)
+JOURNAL = (places.place_of(MEMORY), places.place_of(USER))
 PROSE = (".md", ".txt", ".rst")
+COARSE = 1_000
+"""If a time is a multiple of so many nanoseconds, the file system may keep no finer ones. Then a file may be
+written twice and look the same."""
 _HOUSEKEEPING = regex(r"/\.|~$|(^|/)#[^/]*#$|(^|/)(4913|sed\w{6})$|___jb_(tmp|old)___$|\.sw[a-p]$")
 """What editors put beside a file: backups, swap files, probes of the folder, half of a new version."""
 
@@ -101,6 +118,11 @@ class FileSync:
         self._say = say
         self._turn = asyncio.Lock()
         self._busy: set[str] = set()
+        self._late = LatePublisher(self._publish_late)
+        self._glanced: Sight | None = None
+        """How the journal looked when the lock was taken."""
+        self._bodies: dict[str, bytes] = {}
+        """The contents of the journal as it was last loaded or recorded, by digest."""
         # One thread may wait for another process's lock while the other one writes files.
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="hone-files")
 
@@ -116,10 +138,18 @@ class FileSync:
         """Exclude every other writer of this home, in this process and in others. Not to be cancelled."""
         async with self._turn:
             lock = nullcontext() if self._alone else self.disk.lock()
-            await self.aside(lock.__enter__)
+
+            def enter() -> Sight | None:
+                lock.__enter__()
+                with suppress(StoreError):  # whoever wants to know looks again
+                    return self.disk.sight(JOURNAL)
+                return None
+
+            self._glanced = await self.aside(enter)
             try:
                 yield
             finally:
+                self._glanced = None
                 lock.__exit__(None, None, None)
 
     async def lay_out(self, name: str, files: Files) -> str:
@@ -170,6 +200,53 @@ class FileSync:
         if any(each.state is not FileState.FINE for each in seen):
             await self._write(target, files, {each.place: each for each in seen})
         return files
+
+    async def load(self, targets: Sequence[Target], lag: float = 0) -> Loaded:
+        """Return what parts of the journal hold, the owner's edits included, like `sync` and with fewer looks
+        at ledger and disk. Files that are older than the ledger are published within `lag` seconds."""
+        view = await self._ledger.view(targets)
+        held = {target: view.held[target] for target in targets}
+        wanted = {name for each in held.values() for name in each.values()}
+        if missing := wanted - self._bodies.keys():
+            self._bodies.update(await self._ledger.contents(missing))
+        self._bodies = {name: self._bodies[name] for name in wanted}
+        files: dict[Target, Files] = {
+            target: {path: self._bodies[name] for path, name in each.items()} for target, each in held.items()
+        }
+        seen = await self._glance([places.place_of(target) for target in targets])
+        changed = False
+        for target, look in zip(targets, seen, strict=True):
+            published = {place: each for (of, place), each in view.published.items() if of == target}
+            state = _glanced_state(target, held[target], published, look)
+            if state is FileState.STALE and lag:
+                self._late.add(target, lag)
+            elif state is not FileState.FINE:
+                files[target], changed = await self.sync(target), True
+        return Loaded(files, None if changed else view.latest)
+
+    async def _glance(self, spots: Sequence[str]) -> Seen:
+        """Look at places without opening them. The lock has brought a look at those of the whole home."""
+        known = dict(zip(JOURNAL, self._glanced.seen, strict=True)) if self._glanced else {}
+        if known.keys() >= set(spots):
+            return tuple(known[spot] for spot in spots)
+        return (await self.sight(spots)).seen
+
+    def publish_later(self, target: Target, files: Files, lag: float) -> None:
+        """Write what was just recorded within `lag` seconds, or when `settle` is called."""
+        self._bodies |= {digest(data): data for data in files.values()}
+        self._late.add(target, lag)
+
+    async def settle(self) -> None:
+        """Write now what is still to be written."""
+        await self._late.settle()
+
+    async def _publish_late(self, targets: Sequence[Target]) -> None:
+        try:
+            async with self.lock():
+                for target in targets:
+                    await self.sync(target)
+        except StoreError as error:
+            self._say(f"It is recorded, but not printed yet: {error}")
 
     async def adopt(self, names: Sequence[str]) -> None:
         """Record skills whose folders the owner has put there, all at once. Say which cannot be used, and
@@ -381,6 +458,21 @@ def _is_same(published: PublishedFile | None, seen: tuple[int, ...] | int | None
         return published is None and seen is None
     _, inode, _, modified, _ = seen
     return (inode, modified) == (published.inode, published.modified)
+
+
+def _glanced_state(
+    target: Target,
+    held: Held,
+    published: Mapping[str, PublishedFile],
+    seen: tuple[int, ...] | int | None,
+) -> FileState:
+    """Return what a file of the journal means by its looks alone: FINE, STALE, or EDITED for all that needs
+    a closer look."""
+    place = places.place_of(target)
+    known = published.get(place)
+    if published.keys() - {place} or not _is_same(known, seen) or (known and known.modified % COARSE == 0):
+        return FileState.EDITED
+    return FileState.FINE if held.get(places.path_of(target)) == (known and known.digest) else FileState.STALE
 
 
 def _refusal(target: Target) -> tuple[Target, str]:

@@ -48,7 +48,7 @@ from hone.knowledge.admission import (
 )
 from hone.knowledge.cues import asks_to_change
 from hone.knowledge.file_sync import FileSync
-from hone.knowledge.folding import Batch, Draft, Files, Step, load_steps
+from hone.knowledge.folding import Batch, Draft, Files, Loaded, Step, load_steps
 from hone.knowledge.noting import Noting
 from hone.knowledge.own_words import Edits
 from hone.knowledge.skills import bundled, folder
@@ -112,7 +112,7 @@ class Keeper:
         self._meanings = meanings
         self._sessions = sessions
         self._vetting = Vetting(ledger, meanings, sessions)
-        self._noting = Noting(self.sync, self._vetting, clock, rules.limits)
+        self._noting = Noting(self._load, self._vetting, clock, rules.limits)
         self.file_sync = (
             FileSync(ledger, disk, clock, say, alone=bool(rules.closed))
             if isinstance(disk, FileTree)
@@ -123,6 +123,11 @@ class Keeper:
     def withdrawals(self) -> Withdrawals:
         """What the owner took back."""
         return self._vetting.withdrawals
+
+    async def settle(self) -> None:
+        """Write the files that are still to follow what was recorded."""
+        if self.file_sync:
+            await self.file_sync.settle()
 
     def close(self) -> None:
         if self.file_sync:
@@ -197,6 +202,12 @@ class Keeper:
             return await self.file_sync.sync(target)
         return await folding.load(self.ledger, target)
 
+    async def _load(self, targets: Sequence[Target]) -> Loaded:
+        """Like `sync`, for parts of the journal whose files may follow later."""
+        if self.file_sync is None:
+            return Loaded({target: await folding.load(self.ledger, target) for target in targets})
+        return await self.file_sync.load(targets, self.rules.lag)
+
     async def adopt(self, names: Sequence[str]) -> None:
         """Record skills whose folders the owner has put there."""
         if self.file_sync is None:
@@ -243,7 +254,8 @@ class Keeper:
         # An entry that takes the place of several is undone as one.
         is_wider = len(made.drafts) > len({target for target, _ in edits})
         group = folding.new_group() if is_wider else ""
-        return await self._record(made.drafts, author, made.verdict, group)
+        lag = self.rules.lag if author.actor in AGENTS else 0
+        return await self._record(made.drafts, author, made.verdict, group, lag)
 
     @exclusive
     async def edit_skill(self, name: str, edit: folder.Edit, author: Author) -> Entry:
@@ -465,18 +477,23 @@ class Keeper:
         return self.rules.modes.get(author.actor, LearningMode.AUTO)
 
     async def _record(
-        self, drafts: Sequence[Draft], author: Author, verdict: Verdict, group: str = ""
+        self, drafts: Sequence[Draft], author: Author, verdict: Verdict, group: str = "", lag: float = 0
     ) -> Sequence[Entry]:
+        """Record drafts and publish them; the journal's files may follow `lag` seconds later."""
         waits = verdict.standing is ChangeState.PENDING and len(drafts) == 1 and author.actor in AGENTS
         if waits and (same := await self._vetting.find_waiting(drafts[0])):
             return [same]
         changes, contents = folding.changes(drafts, self.rules.sign(author), verdict, group)
         entries = await self.ledger.record(changes, contents, self._clock.now())
+        self.withdrawals.pass_over(entries)
         if verdict.standing is ChangeState.ACTIVE:
             if isinstance(self.ledger, StagedLedger):
                 self._vetting.remember_replaced(drafts)
             for draft in drafts:
-                await self._publish(draft.target, draft.after)
+                if self.file_sync and lag:
+                    self.file_sync.publish_later(draft.target, draft.after, lag)
+                else:
+                    await self._publish(draft.target, draft.after)
         return entries
 
 

@@ -73,6 +73,16 @@ class ServedKnowledge:
     async def sync(self, target: Target) -> Files:
         return await folding.load(self._ledger, target)
 
+    async def load(self, targets: Sequence[Target], lag: float = 0) -> folding.Loaded:
+        """Return what targets hold."""
+        return folding.Loaded({target: await self.sync(target) for target in targets})
+
+    def publish_later(self, target: Target, files: Files, lag: float) -> None:
+        """What is recorded is all there is."""
+
+    async def settle(self) -> None:
+        """Nothing is published later."""
+
     async def adopt(self, names: Sequence[str]) -> None:
         """Nobody puts folders there."""
 

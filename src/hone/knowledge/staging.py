@@ -12,6 +12,7 @@ from hone.core.ledger import (
     Entry,
     Held,
     Ledger,
+    LedgerView,
     PublishedFile,
     Target,
 )
@@ -59,6 +60,9 @@ class StagedLedger:
         if target not in self._held:
             self._held[target] = dict(await self._base.held(target))
         return self._held[target]
+
+    async def view(self, targets: Collection[Target]) -> LedgerView:
+        return LedgerView(await self.latest(), {target: await self.held(target) for target in targets}, {})
 
     async def held_below(self, beginning: str) -> Mapping[Target, Held]:
         known = {**await self._base.held_below(beginning), **self._held}

@@ -224,26 +224,34 @@ class Vetting:
         evidence = origin.change.author.evidence
         return [said.text for said in author.said if is_later(said, evidence, origin.at)]
 
-    async def examine(self, drafts: Sequence[Draft], texts: Mapping[Target, str], author: Author) -> Vetted:
+    async def examine(
+        self,
+        drafts: Sequence[Draft],
+        texts: Mapping[Target, str],
+        author: Author,
+        latest: ChangeId | None = None,
+    ) -> Vetted:
         """Compare what would change with what was taken back. Raises Refused for a lesson that was, or that
-        rests on a question, or is older than what it would replace."""
+        rests on a question, or is older than what it would replace. `latest` is the last change, if it is
+        known: under the lock nobody adds another."""
         if author.said and len(author.said) >= len(author.evidence) and only_asks(author.quotes):
             raise Refused(QUESTION)
         entries: list[str] = []
         gone: dict[str, Sequence[str]] = {}
         cause = ""
+        known = await self.withdrawals.all(latest)
         for draft in drafts:
             new, old = differences(draft)
             staying = _staying_beside(draft, texts)
             for entry in old:
                 cause = cause or (PINNED if validity.read(entry).pinned else "")
-                await self._check_kept(draft.target, entry, author)
+                _check_kept(known, draft.target, entry, author)
                 gone[entry] = await self._said_since(draft.target, entry, author)
                 _check_age(entry, gone[entry], new)
             for entry in new:
                 if opposed := [each for each in staying if contradicts(entry, each)]:
                     raise Refused(_contradicting(opposed))
-                cause = cause or await self._check_withdrawn(draft.target, entry, author)
+                cause = cause or await self._check_withdrawn(known, draft.target, entry, author)
             entries += map(_wording, new)
         return Vetted(entries, gone, cause)
 
@@ -286,8 +294,9 @@ class Vetting:
         wanted = _read_change(steps(draft.before, draft.after), draft.target)
         return next((each for each in waiting if _is_same_change(self._waiting[each.id], wanted)), None)
 
-    async def _check_withdrawn(self, target: Target, entry: str, author: Author) -> str:
-        known = await self.withdrawals.all()
+    async def _check_withdrawn(
+        self, known: Sequence[Withdrawal], target: Target, entry: str, author: Author
+    ) -> str:
         if found := find_repeated(known, target, _wording(entry), author, states):
             raise Refused(_withdrawn(found))
         if any(is_same(_wording(entry), each) for each in self._replaced):
@@ -314,13 +323,14 @@ class Vetting:
     async def _find_near(self, text: str, entries: Sequence[str]) -> Sequence[str]:
         return await self._nearness.find(text, entries) if self._nearness else ()
 
-    async def _check_kept(self, target: Target, entry: str, author: Author) -> None:
-        found = find_kept(await self.withdrawals.all(), target, entry)
-        if found and not any(said.at > found.at for said in author.said):
-            raise Refused(
-                f"Not changed: the user brought this entry back on {_day(found)}. Change it only if the user "
-                "asks for it again."
-            )
+
+def _check_kept(known: Sequence[Withdrawal], target: Target, entry: str, author: Author) -> None:
+    found = find_kept(known, target, entry)
+    if found and not any(said.at > found.at for said in author.said):
+        raise Refused(
+            f"Not changed: the user brought this entry back on {_day(found)}. Change it only if the user "
+            "asks for it again."
+        )
 
 
 def _sentences(texts: Sequence[str]) -> list[str]:

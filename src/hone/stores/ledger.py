@@ -22,6 +22,7 @@ from hone.core.ledger import (
     Entry,
     Evidence,
     Held,
+    LedgerView,
     PublishedFile,
     Target,
 )
@@ -201,6 +202,11 @@ def _publish(connection: apsw.Connection, files: Mapping[tuple[Target, str], Pub
             connection.execute(PRINT, (*key, made.digest, str(made.inode), str(made.modified)))
 
 
+def _view(connection: apsw.Connection, targets: Collection[Target]) -> LedgerView:
+    held = {target: _held(connection, target) for target in targets}
+    return LedgerView(_latest(connection), held, _prints(connection, targets))
+
+
 class SqliteLedger(Store):
     """Only an active change settles another one."""
 
@@ -210,6 +216,7 @@ class SqliteLedger(Store):
     pending = reads(_pending)
     latest = reads(_latest)
     held = reads(_held)
+    view = reads(_view)
     held_below = reads(_held_below)
     contents = reads(_contents)
     published_files = reads(_prints)

@@ -5,7 +5,18 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from hone.core.errors import Corrupt
-from hone.core.ledger import EVERY, ChangeId, ChangeQuery, Delta, Entry, Evidence, Held, PublishedFile, Target
+from hone.core.ledger import (
+    EVERY,
+    ChangeId,
+    ChangeQuery,
+    Delta,
+    Entry,
+    Evidence,
+    Held,
+    LedgerView,
+    PublishedFile,
+    Target,
+)
 from hone.core.messages import digest, sound
 from hone.core.trust import Trust
 from hone.stores import checks
@@ -165,6 +176,11 @@ def _publish(rows: Rows, checkout: str, files: Mapping[tuple[Target, str], Publi
             rows.execute(PUBLISH, **key, **facts)
 
 
+def _view(rows: Rows, checkout: str, targets: Collection[Target]) -> LedgerView:
+    held = {target: _held(rows, target) for target in targets}
+    return LedgerView(_latest(rows), held, _published(rows, checkout, targets))
+
+
 class PostgresLedger(PostgresStore):
     """Only an active change settles another one. `checkout` is the folder that its files are published to."""
 
@@ -180,6 +196,9 @@ class PostgresLedger(PostgresStore):
     held = reads(_held)
     held_below = reads(_held_below)
     contents = reads(_contents)
+
+    async def view(self, targets: Collection[Target]) -> LedgerView:
+        return await self._database.read(lambda rows: _view(rows, self._checkout, targets))
 
     async def published_files(
         self, targets: Collection[Target]
