@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from hone.core.errors import Refused
 from hone.core.ledger import MEMORY, PROJECT, USER, Actor, Author, ChangeState
-from hone.core.screen import screen
+from hone.core.screen import find_new, screen
 from hone.core.trust import Trust, lowest
 from hone.core.value import replace
 from hone.knowledge import journal
@@ -198,13 +198,13 @@ def check(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> Sequence[s
     for path, data in after.items():
         if path.startswith("@") or before.get(path) == data:
             continue
-        was, now = (screen(_text(each) or "") for each in (before.get(path, b""), data))
-        if secrets := set(now.secrets) - set(was.secrets):
+        secrets, odd = find_new(*(_text(each) or "" for each in (before.get(path, b""), data)))
+        if secrets:
             raise Refused(
                 f"This holds what looks like a secret ({', '.join(sorted(secrets))}); nothing was changed. "
                 "Write down where it is kept instead."
             )
-        flags += [flag for flag in now.flags if flag not in was.flags]
+        flags += odd
     return flags
 
 

@@ -19,7 +19,7 @@ from hone.core.value import replace
 from hone.core.visible import visible
 from hone.knowledge import journal, places, validity
 from hone.knowledge.admission import FAULTS
-from hone.knowledge.comparing import entries_in
+from hone.knowledge.comparing import entries_in, find_missing
 from hone.knowledge.cues import is_negative_claim, only_asks, speaks_of_change
 from hone.knowledge.folding import Draft, Step, load_all_steps, steps
 from hone.knowledge.origins import Origins, speak_of_the_same
@@ -30,6 +30,7 @@ from hone.knowledge.resemblance import (
     contradicts,
     denies,
     find_alike,
+    find_contradicting,
     has_same_words,
     is_opposite,
     is_same,
@@ -147,7 +148,8 @@ class Vetting:
     ) -> Edits:
         text = validity.read(edit.text).wording
         near = [(each, entry) for each in _scope(target, staying) for entry in staying[each]]
-        opposed = [(each, entry) for each, entry in near if contradicts(text, validity.read(entry).wording)]
+        contrary = find_contradicting(text, [validity.read(entry).wording for _, entry in near])
+        opposed = [near[at] for at in contrary]
         if opposed:
             if not all([await self._is_superseded(*each, text, author) for each in opposed]):
                 raise Refused(_contradicting([entry for _, entry in opposed]))
@@ -249,8 +251,8 @@ class Vetting:
                 gone[entry] = await self._said_since(draft.target, entry, author)
                 _check_age(entry, gone[entry], new)
             for entry in new:
-                if opposed := [each for each in staying if contradicts(entry, each)]:
-                    raise Refused(_contradicting(opposed))
+                if opposed := find_contradicting(entry, staying):
+                    raise Refused(_contradicting([staying[at] for at in opposed]))
                 cause = cause or await self._check_withdrawn(known, draft.target, entry, author)
             entries += map(_wording, new)
         return Vetted(entries, gone, cause)
@@ -349,7 +351,7 @@ def differences(draft: Draft) -> tuple[list[str], list[str]]:
     """Return the entries that a change of the journal brings, and those that it takes away."""
     path = places.path_of(draft.target)
     before, after = (entries_in(files.get(path)) for files in (draft.before, draft.after))
-    return [each for each in after if each not in before], [each for each in before if each not in after]
+    return find_missing(after, before), find_missing(before, after)
 
 
 def _read_change(made: Sequence[Step], target: Target) -> ReadChange:
@@ -372,7 +374,7 @@ def _is_same_change(one: ReadChange, other: ReadChange) -> bool:
 def _compare(made: Sequence[Step]) -> tuple[list[str], list[str]]:
     before = [entry for step in made for entry in entries_in(step.before)]
     after = [entry for step in made for entry in entries_in(step.after)]
-    return [each for each in after if each not in before], [each for each in before if each not in after]
+    return find_missing(after, before), find_missing(before, after)
 
 
 def _keep_pin(edit: journal.Edit, text: str) -> journal.Edit:
@@ -417,7 +419,7 @@ def _staying(
     staying: dict[Target, list[str]] = {}
     for target, text in texts.items():
         own = [edit for each, edit in edits if each == target]
-        after = journal.entries(journal.apply(text, own, None))
+        after = frozenset(journal.entries(journal.apply(text, own, None)))
         staying[target] = [entry for entry in journal.entries(text) if entry in after]
     return staying
 
