@@ -369,14 +369,21 @@ async def test_prints_are_noted_replaced_and_taken_away(ledger: Ledger) -> None:
         (one, "SKILL.md"): large,
     }
     assert await ledger.published_files([one]) == {(one, "SKILL.md"): large}
-    seen = await ledger.view([one, MEMORY])
-    assert (seen.latest, seen.published) == (
-        await ledger.latest(),
-        await ledger.published_files([one, MEMORY]),
-    )
-    assert seen.held == {each: await ledger.held(each) for each in (one, MEMORY)}
     assert (await ledger.published_files([]), await ledger.published_files([Target("skill:")])) == ({}, {})
     assert await ledger.held_below("") == {}
+
+
+async def test_a_view_says_what_each_question_would(ledger: Ledger) -> None:
+    await put(ledger, change(None, A), change(None, B, target=skill("one")), change(None, C, target=USER))
+    await ledger.mark_published(
+        {(MEMORY, FILE): PublishedFile(A, 1, 5), (USER, FILE): PublishedFile(C, 2, 6)}
+    )
+    asked = (MEMORY, skill("one"), skill("none"))
+    seen = await ledger.view(asked)
+    assert (seen.latest, seen.published) == (await ledger.latest(), await ledger.published_files(asked))
+    assert seen.held == {each: await ledger.held(each) for each in asked}
+    assert seen.contents == await ledger.contents({A, B})
+    assert (await ledger.view(asked, {A})).contents == await ledger.contents({B})
 
 
 async def test_of_many_records_at_once_one_wins_and_the_others_are_told(ledger: Ledger) -> None:

@@ -125,12 +125,8 @@ def screen(text: str) -> Screened:
 
 def find_new(before: str, after: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the kinds of secrets and the flags that a text has and had not before it was changed."""
-    if _is_quiet(before):
-        # Where nothing was found, only what stands around the change can have become something.
-        near, wide = (_around(before, after, lines) for lines in (_NEAR, _KEY))
-        if not (_find_secrets(wide) or any(_flags(near, visible(near), bare(near)))):
-            _keep_quiet(after)
-            return (), ()
+    if _is_quiet(before) and _stays_quiet(before, after):
+        return (), ()
     was, now = screen(before), screen(after)
     secrets = tuple(each for each in now.secrets if each not in was.secrets)
     return secrets, tuple(each for each in now.flags if each not in was.flags)
@@ -138,11 +134,28 @@ def find_new(before: str, after: str) -> tuple[tuple[str, ...], tuple[str, ...]]
 
 def _is_quiet(text: str) -> bool:
     """Return whether a text has neither secrets nor flags."""
-    if text not in _quiet:
-        found = screen(text)
-        if found.secrets or found.flags:
-            return False
-        _keep_quiet(text)
+    if text in _quiet or any(_is_near(each, text) and _stays_quiet(each, text) for each in [*_quiet][::-1]):
+        return True
+    found = screen(text)
+    if found.secrets or found.flags:
+        return False
+    _keep_quiet(text)
+    return True
+
+
+def _is_near(one: str, other: str) -> bool:
+    """Return whether one text may be the other one with a few lines more: another process has written it."""
+    common = min(len(one), len(other)) // 2
+    return common > 0 and one[:common] == other[:common] and abs(len(one) - len(other)) < common
+
+
+def _stays_quiet(before: str, after: str) -> bool:
+    """Return whether a text has neither secrets nor flags after a change, if it had none before: only what
+    stands around the change can have become something."""
+    near, wide = (_around(before, after, lines) for lines in (_NEAR, _KEY))
+    if _find_secrets(wide) or any(_flags(near, visible(near), bare(near))):
+        return False
+    _keep_quiet(after)
     return True
 
 

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, nullcontext, suppress
-from enum import Enum, auto
 from typing import TypeVar
 
 from msgspec import Struct
@@ -18,7 +17,6 @@ from hone.core.ledger import (
     Author,
     Change,
     ChangeKind,
-    Held,
     Ledger,
     PublishedFile,
     Target,
@@ -31,6 +29,7 @@ from hone.core.skill import DOCUMENT
 from hone.core.value import replace
 from hone.files.tree import TICK, FileKind, FileTree, FoundFile, SavedFile, Seen, Sight
 from hone.knowledge import folding, journal, places
+from hone.knowledge.file_states import FileState, ReadState, compare, glance_state, is_same
 from hone.knowledge.folding import Files, Loaded
 from hone.knowledge.late import LatePublisher
 from hone.knowledge.merge import OLDER, Save, Saved, by_entry
@@ -42,56 +41,8 @@ Take = Callable[[Ledger, Target, str, str, Save], Awaitable[Saved]]
 OWNER = Author(Actor.OWNER)
 JOURNAL = (places.place_of(MEMORY), places.place_of(USER))
 PROSE = (".md", ".txt", ".rst")
-COARSE = 1_000
-"""If a time is a multiple of so many nanoseconds, the file system may keep no finer ones. Then a file may be
-written twice and look the same."""
 _HOUSEKEEPING = regex(r"/\.|~$|(^|/)#[^/]*#$|(^|/)(4913|sed\w{6})$|___jb_(tmp|old)___$|\.sw[a-p]$")
 """What editors put beside a file: backups, swap files, probes of the folder, half of a new version."""
-
-
-class FileState(Enum):
-    FINE = auto()
-    """The file says what the ledger says, or neither is there."""
-    MOVED = auto()
-    """The same content in another file: an editor saved it, or a publication was cut off before its note."""
-    STALE = auto()
-    """An earlier version, left by a process that was killed before it could publish: publish it again."""
-    MISSING = auto()
-    """It was published and somebody took it away."""
-    EDITED = auto()
-    """Somebody wrote it."""
-    BUSY = auto()
-    """Somebody is writing it this very moment: leave it alone until that is done."""
-
-
-def compare(held: str | None, published: PublishedFile | None, found: PublishedFile | None) -> FileState:
-    """Return what a file means: `held` is what the ledger says, `published` what was last put there, `found`
-    what lies there now. A file that is still the one that was published was not touched. The same old bytes
-    in another file are somebody's decision: the owner took back what was learned."""
-    if found is None:
-        return _gone(held, published)
-    if found.digest == held:
-        return FileState.FINE if found == published else FileState.MOVED
-    return FileState.STALE if found == published else FileState.EDITED
-
-
-def _gone(held: str | None, published: PublishedFile | None) -> FileState:
-    if held is None:
-        return FileState.FINE if published is None else FileState.MOVED
-    return FileState.STALE if published is None else FileState.MISSING
-
-
-class ReadState(Struct, frozen=True):
-    """One place of a target, as it lies on the disk."""
-
-    place: str
-    path: str
-    state: FileState
-    published: PublishedFile | None
-    found: PublishedFile | None
-    data: bytes = b""
-    read_at: int = 0
-    """When somebody has read it, in nanoseconds."""
 
 
 class Laid(Struct, frozen=True):
@@ -168,7 +119,7 @@ class FileSync:
         return [
             target
             for (target, place), seen in zip(documents.items(), sight.seen, strict=True)
-            if not _is_same(published.get((target, place)), seen)
+            if not is_same(published.get((target, place)), seen)
         ]
 
     async def sight(self, paths: Sequence[str]) -> Sight:
@@ -204,20 +155,17 @@ class FileSync:
     async def load(self, targets: Sequence[Target], lag: float = 0) -> Loaded:
         """Return what parts of the journal hold, the owner's edits included, like `sync` and with fewer looks
         at ledger and disk. Files that are older than the ledger are published within `lag` seconds."""
-        view = await self._ledger.view(targets)
-        held = {target: view.held[target] for target in targets}
-        wanted = {name for each in held.values() for name in each.values()}
-        if missing := wanted - self._bodies.keys():
-            self._bodies.update(await self._ledger.contents(missing))
-        self._bodies = {name: self._bodies[name] for name in wanted}
+        view = await self._ledger.view(targets, self._bodies.keys())
+        bodies = {**self._bodies, **view.contents}
         files: dict[Target, Files] = {
-            target: {path: self._bodies[name] for path, name in each.items()} for target, each in held.items()
+            target: {path: bodies[name] for path, name in view.held[target].items()} for target in targets
         }
+        self._bodies = {name: bodies[name] for each in view.held.values() for name in each.values()}
         seen = await self._glance([places.place_of(target) for target in targets])
         changed = False
         for target, look in zip(targets, seen, strict=True):
             published = {place: each for (of, place), each in view.published.items() if of == target}
-            state = _glanced_state(target, held[target], published, look)
+            state = glance_state(target, view.held[target], published, look)
             if state is FileState.STALE and lag:
                 self._late.add(target, lag)
             elif state is not FileState.FINE:
@@ -450,29 +398,6 @@ def list_files(listing: Sequence[FoundFile], folder: str) -> list[str]:
 
 def _with(files: Files, taken: Mapping[str, Saved]) -> Files:
     return {**files, **{path: each.data for path, each in taken.items()}}
-
-
-def _is_same(published: PublishedFile | None, seen: tuple[int, ...] | int | None) -> bool:
-    """Tell whether a place looks as it did when it was published. What nobody can look at is not the same."""
-    if published is None or not isinstance(seen, tuple):
-        return published is None and seen is None
-    _, inode, _, modified, _ = seen
-    return (inode, modified) == (published.inode, published.modified)
-
-
-def _glanced_state(
-    target: Target,
-    held: Held,
-    published: Mapping[str, PublishedFile],
-    seen: tuple[int, ...] | int | None,
-) -> FileState:
-    """Return what a file of the journal means by its looks alone: FINE, STALE, or EDITED for all that needs
-    a closer look."""
-    place = places.place_of(target)
-    known = published.get(place)
-    if published.keys() - {place} or not _is_same(known, seen) or (known and known.modified % COARSE == 0):
-        return FileState.EDITED
-    return FileState.FINE if held.get(places.path_of(target)) == (known and known.digest) else FileState.STALE
 
 
 def _refusal(target: Target) -> tuple[Target, str]:

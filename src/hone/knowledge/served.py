@@ -75,7 +75,12 @@ class ServedKnowledge:
 
     async def load(self, targets: Sequence[Target], lag: float = 0) -> folding.Loaded:
         """Return what targets hold."""
-        return folding.Loaded({target: await self.sync(target) for target in targets})
+        view = await self._ledger.view(targets)
+        files = {
+            target: {path: view.contents[name] for path, name in view.held[target].items()}
+            for target in targets
+        }
+        return folding.Loaded(files)
 
     def publish_later(self, target: Target, files: Files, lag: float) -> None:
         """What is recorded is all there is."""

@@ -1,6 +1,6 @@
 """Stage changes that only one run sees until they are committed together, or dropped."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence, Set
 from datetime import datetime
 
 from hone.core.errors import Conflict
@@ -61,8 +61,10 @@ class StagedLedger:
             self._held[target] = dict(await self._base.held(target))
         return self._held[target]
 
-    async def view(self, targets: Collection[Target]) -> LedgerView:
-        return LedgerView(await self.latest(), {target: await self.held(target) for target in targets}, {})
+    async def view(self, targets: Collection[Target], known: Set[str] = frozenset()) -> LedgerView:
+        held = {target: await self.held(target) for target in targets}
+        wanted = {name for each in held.values() for name in each.values()} - known
+        return LedgerView(await self.latest(), held, {}, await self.contents(wanted))
 
     async def held_below(self, beginning: str) -> Mapping[Target, Held]:
         known = {**await self._base.held_below(beginning), **self._held}

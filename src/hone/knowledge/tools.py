@@ -1,6 +1,6 @@
 """The agent's tools for what it knows: `memory`, `skills_list`, `skill_view`, `skill_manage`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from msgspec import Struct
@@ -89,7 +89,7 @@ def memory_tool(library: Library, home: str, source: Source | None) -> Tool:
             # One that is known asks for nothing more; a batch is left undone because of it.
             is_done = isinstance(error, AlreadyKnown) and len(items) == 1
             return answer(str(error)) if is_done else _refuse(error)
-        texts = await _texts_after(entries)
+        texts = await keeper.texts_after(entries)
         sizes = [
             _size(each, texts[each] if each in texts else await keeper.text(each))
             for each in dict.fromkeys(target for target, _ in edits)
@@ -102,13 +102,6 @@ def memory_tool(library: Library, home: str, source: Source | None) -> Tool:
         found = journal.entries(text)
         listed = "".join(journal.format_entry(entry) for entry in found) or "(empty)\n"
         return f"{_size(targets[part], text)}\n{listed}".rstrip()
-
-    async def _texts_after(entries: Sequence[Entry]) -> Mapping[Target, str]:
-        """Return the parts of the journal that were changed, as their last change left them."""
-        active = [each.change for each in entries if each.change.standing is ChangeState.ACTIVE]
-        names = {change.target: delta.after for change in active for delta in change.deltas}
-        contents = await keeper.ledger.contents({name for name in names.values() if name})
-        return {target: contents[name].decode() if name else "" for target, name in names.items()}
 
     def _size(target: Target, text: str) -> str:
         name, used = places.name_of(target), journal.size(text)

@@ -2,7 +2,7 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Set
 from typing import Any
 
 import apsw
@@ -202,9 +202,12 @@ def _publish(connection: apsw.Connection, files: Mapping[tuple[Target, str], Pub
             connection.execute(PRINT, (*key, made.digest, str(made.inode), str(made.modified)))
 
 
-def _view(connection: apsw.Connection, targets: Collection[Target]) -> LedgerView:
+def _view(
+    connection: apsw.Connection, targets: Collection[Target], known: Set[str] = frozenset()
+) -> LedgerView:
     held = {target: _held(connection, target) for target in targets}
-    return LedgerView(_latest(connection), held, _prints(connection, targets))
+    contents = _contents(connection, {name for each in held.values() for name in each.values()} - known)
+    return LedgerView(_latest(connection), held, _prints(connection, targets), contents)
 
 
 class SqliteLedger(Store):

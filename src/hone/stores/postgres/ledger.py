@@ -1,7 +1,7 @@
 """The ledger in PostgreSQL, in the same database as the sessions: changes, contents, and holdings."""
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Set
 from typing import Any
 
 from hone.core.errors import Corrupt
@@ -176,9 +176,10 @@ def _publish(rows: Rows, checkout: str, files: Mapping[tuple[Target, str], Publi
             rows.execute(PUBLISH, **key, **facts)
 
 
-def _view(rows: Rows, checkout: str, targets: Collection[Target]) -> LedgerView:
+def _view(rows: Rows, checkout: str, targets: Collection[Target], known: Set[str]) -> LedgerView:
     held = {target: _held(rows, target) for target in targets}
-    return LedgerView(_latest(rows), held, _published(rows, checkout, targets))
+    contents = _contents(rows, {name for each in held.values() for name in each.values()} - known)
+    return LedgerView(_latest(rows), held, _published(rows, checkout, targets), contents)
 
 
 class PostgresLedger(PostgresStore):
@@ -197,8 +198,8 @@ class PostgresLedger(PostgresStore):
     held_below = reads(_held_below)
     contents = reads(_contents)
 
-    async def view(self, targets: Collection[Target]) -> LedgerView:
-        return await self._database.read(lambda rows: _view(rows, self._checkout, targets))
+    async def view(self, targets: Collection[Target], known: Set[str] = frozenset()) -> LedgerView:
+        return await self._database.read(lambda rows: _view(rows, self._checkout, targets, known))
 
     async def published_files(
         self, targets: Collection[Target]
