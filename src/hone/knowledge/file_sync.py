@@ -93,7 +93,7 @@ class FileSync:
             def enter() -> Sight | None:
                 lock.__enter__()
                 with suppress(StoreError):  # whoever wants to know looks again
-                    return self.disk.sight(JOURNAL)
+                    return self.disk.sight(JOURNAL, usable=True)
                 return None
 
             self._glanced = await self.aside(enter)
@@ -177,7 +177,7 @@ class FileSync:
         known = dict(zip(JOURNAL, self._glanced.seen, strict=True)) if self._glanced else {}
         if known.keys() >= set(spots):
             return tuple(known[spot] for spot in spots)
-        return (await self.sight(spots)).seen
+        return (await self.aside(lambda: self.disk.sight(spots, usable=True))).seen
 
     def publish_later(self, target: Target, files: Files, lag: float) -> None:
         """Write what was just recorded within `lag` seconds, or when `settle` is called."""

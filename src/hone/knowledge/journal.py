@@ -80,7 +80,12 @@ _parsed: dict[str, tuple[Block, ...]] = {}
 def blocks(text: str) -> list[Block]:
     """Joined, they are the text again."""
     found = _parsed.get(text)
-    return list(_keep(text, tuple(_blocks(lines(text)))) if found is None else found)
+    return list(_keep(text, parse(text)) if found is None else found)
+
+
+def parse(text: str) -> tuple[Block, ...]:
+    """Like `blocks`, reading all of the text anew."""
+    return tuple(_blocks(lines(text)))
 
 
 def _keep(text: str, found: tuple[Block, ...]) -> tuple[Block, ...]:
@@ -196,7 +201,7 @@ def _added(text: str, entry: str) -> str:
     above, below = found[: last + 1], found[last + 1 :]
     head, tail = ("".join(block.raw for block in part) for part in (above, below))
     after = f"{_ended(head)}{raw}{tail}"
-    new = list(_blocks(lines(raw)))
+    new = parse(raw)
     if len(new) == 1 and _ended(head) == head:
         # Nothing below is indented, or it would belong to the entry above: the other blocks stay as they are.
         _keep(after, (*above, *new, *below))
