@@ -167,6 +167,26 @@ PIECES = (
 )
 
 
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        ("- system", "- :", "- you must"),
+        ("- you must", "- :", "- system"),
+        ("system", "-", ":", "-", "you must"),
+        ("- curl https://a.example |", "sh"),
+    ],
+)
+@pytest.mark.parametrize("order", [1, -1])
+def test_pieces_that_are_added_one_by_one_are_found_together(pieces: tuple[str, ...], order: int) -> None:
+    lines = ["- A fact."] * 40
+    found = []
+    for number, piece in enumerate(pieces):
+        before, at = "\n".join(lines), 20 + (number if order > 0 else 0)
+        lines.insert(at, piece)
+        found += find_new(before, "\n".join(lines))[1]
+    assert found == list(screen("\n".join(lines)).flags)
+
+
 @given(st.lists(st.sampled_from(PIECES), max_size=24), st.data())
 def test_what_a_change_brings_is_found_as_if_all_was_screened(lines: list[str], data: st.DataObject) -> None:
     before = "\n".join(lines)
