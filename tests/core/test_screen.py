@@ -179,7 +179,7 @@ PIECES = (
 @pytest.mark.parametrize("order", [1, -1])
 def test_pieces_that_are_added_one_by_one_are_found_together(pieces: tuple[str, ...], order: int) -> None:
     lines = ["- A fact."] * 40
-    found = []
+    found: list[str] = []
     for number, piece in enumerate(pieces):
         before, at = "\n".join(lines), 20 + (number if order > 0 else 0)
         lines.insert(at, piece)
