@@ -32,6 +32,13 @@ Files = Mapping[str, bytes]
 """The contents of a target, by path; @facts included."""
 
 
+class Loaded(Struct, frozen=True):
+    """What targets hold. `latest` is the last change by then; None if that is not known."""
+
+    files: Mapping[Target, Files]
+    latest: ChangeId | None = None
+
+
 async def load(ledger: Ledger, target: Target) -> Files:
     """Return what the ledger says a target holds."""
     return await load_held(ledger, await ledger.held(target))

@@ -72,16 +72,35 @@ class SetText(Struct, frozen=True):
 Edit = Add | ReplaceEntry | Remove | PinEntry | UnpinEntry | SetText
 
 
+_RECENT = 16
+"""Texts whose blocks are kept: each change asks several times about what was and what will be."""
+_parsed: dict[str, tuple[Block, ...]] = {}
+
+
 def blocks(text: str) -> list[Block]:
     """Joined, they are the text again."""
-    return list(_blocks(lines(text)))
+    found = _parsed.get(text)
+    return list(_keep(text, parse(text)) if found is None else found)
 
 
-@lru_cache(maxsize=16)  # each change asks several times about what was and what will be
+def parse(text: str) -> tuple[Block, ...]:
+    """Like `blocks`, reading all of the text anew."""
+    return tuple(_blocks(lines(text)))
+
+
+def _keep(text: str, found: tuple[Block, ...]) -> tuple[Block, ...]:
+    while len(_parsed) >= _RECENT:
+        _parsed.pop(next(iter(_parsed)), None)
+    _parsed[text] = found
+    return found
+
+
+@lru_cache(maxsize=_RECENT)
 def entries(text: str) -> tuple[str, ...]:
     return tuple(block.entry for block in blocks(text) if block.entry is not None)
 
 
+@lru_cache(maxsize=_RECENT)
 def size(text: str) -> int:
     """What the limit counts: the characters of the entries, without their dates."""
     return sum(len(read(entry).wording) for entry in entries(text))
@@ -176,13 +195,17 @@ def _worded(text: str, journal: str) -> str:
 
 def _added(text: str, entry: str) -> str:
     """Behind the last entry, or at the end where there is none."""
-    found = blocks(text)
-    last = max((at for at, block in enumerate(found) if block.entry is not None), default=len(found) - 1)
-    head, tail = (
-        "".join(block.raw for block in found[: last + 1]),
-        "".join(block.raw for block in found[last + 1 :]),
-    )
-    return f"{_ended(head)}{format_entry(entry)}{tail}"
+    found, raw = blocks(text), format_entry(entry)
+    places = (at for at in range(len(found) - 1, -1, -1) if found[at].entry is not None)
+    last = next(places, len(found) - 1)
+    above, below = found[: last + 1], found[last + 1 :]
+    head, tail = ("".join(block.raw for block in part) for part in (above, below))
+    after = f"{_ended(head)}{raw}{tail}"
+    new = parse(raw)
+    if len(new) == 1 and _ended(head) == head:
+        # Nothing below is indented, or it would belong to the entry above: the other blocks stay as they are.
+        _keep(after, (*above, *new, *below))
+    return after
 
 
 def _ended(text: str) -> str:

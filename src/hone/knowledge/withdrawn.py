@@ -97,15 +97,24 @@ class Withdrawals:
         self._upto = START
         self._known: dict[ChangeId, Withdrawal] = {}
 
-    async def all(self) -> Sequence[Withdrawal]:
-        """Oldest first."""
-        latest = await self._ledger.latest()
+    async def all(self, latest: ChangeId | None = None) -> Sequence[Withdrawal]:
+        """Oldest first. `latest` is the last change, if the caller knows it."""
+        if latest is None:
+            latest = await self._ledger.latest()
         if latest != self._upto:
             made = (await self._ledger.entries(ChangeQuery(kinds=_KINDS, after=self._upto)))[::-1]
             for start in range(0, len(made), _CHUNK):
                 await self._note(made[start : start + _CHUNK])
             self._upto = latest
         return tuple(self._known.values())
+
+    def pass_over(self, made: Sequence[Entry]) -> None:
+        """Leave out changes that were just made, if they come right after the last look and can take nothing
+        back: they need not be read."""
+        ids = [each.id for each in made]
+        follow = ids == list(range(self._upto + 1, self._upto + 1 + len(ids)))
+        if made and follow and not any(each.change.kind in _KINDS for each in made):
+            self._upto = made[-1].id
 
     async def was_owners_word(self, withdrawal: Withdrawal, text: str) -> bool:
         """Whether an entry that the owner removed had come as the owner's own words."""
