@@ -17,8 +17,8 @@ def describe_contradiction(entries: Sequence[str]) -> str:
 def describe_withdrawn(found: Withdrawal) -> str:
     """The lesson that was taken back is not repeated to the model."""
     return (
-        f"Not saved: the user took back a lesson like this on {name_day(found)}. Save it again only if the user "
-        "says it again, and quote those words."
+        f"Not saved: the user took back a lesson like this on {name_day(found)}. Save it again only if the "
+        "user says it again, and quote those words."
     )
 
 
