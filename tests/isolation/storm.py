@@ -22,9 +22,11 @@ from hone.core.loading import import_object
 from hone.core.messages import Message, Role, assistant
 from hone.features.users.service import make_key
 from hone.models.scripted import call
+from hone.monitoring.families import render
+from hone.monitoring.metrics import Metrics
 from hone.registry import list_commands as name_commands
 from hone.settings import Settings
-from hone.settings.sections import Memory
+from hone.settings.sections import Memory, ServeSettings
 from hone.stores.postgres.user_admin import UserAdmin
 from hone.web.app import operations
 from hone.web.operation import Operation
@@ -56,6 +58,7 @@ class Town:
     server: Running
     people: Sequence[Person]
     keys: dict[str, str]
+    metrics: Metrics
     asked: Counter[str] = field(default_factory=Counter)
     answered: Counter[int] = field(default_factory=Counter)
     leaks: list[str] = field(default_factory=list)
@@ -74,6 +77,13 @@ class Town:
             if person.name != asker and person.secret in found:
                 at = found.index(person.secret)
                 self.leaks.append(f"{kind}: {asker} saw {person.name}: …{found[max(0, at - 80) : at + 30]}…")
+
+    def check_metrics(self) -> None:
+        """What Prometheus reads names nobody and repeats no word of theirs."""
+        text = render(self.metrics.collect())
+        assert "hone_model_calls_total" in text
+        self.check("metrics", "", text)
+        self.leaks += [f"metrics: {each.word}" for each in self.people if each.word in text]
 
     def check_requests(self) -> None:
         """Every request to the model holds the secrets of one person at most. Those are forgotten then."""
@@ -96,14 +106,16 @@ async def inhabited(tmp_path: Path, url: str, count: int) -> AsyncIterator[Town]
     home, work = tmp_path / "home", tmp_path / "work"
     home.mkdir()
     work.mkdir()
-    settings = Settings(database=url, memory=Memory(backend="postgres", url=url))
+    unlimited = ServeSettings(requests_per_minute=0, reviews=0)
+    settings = Settings(database=url, memory=Memory(backend="postgres", url=url), serve=unlimited)
     people = [Person(f"user{number}") for number in range(count)]
     async with running(home, work, obey, settings=settings) as server:
-        admin, keys = UserAdmin(url), {}
+        admin, keys, metrics = UserAdmin(url), {}, Metrics(server.state.clock)
+        server.state.hone.monitors.add(metrics)
         for person in people:
             admin.add(person.name, {})
             keys[person.name] = make_key(admin, person.name, "first", "person", None)
-            town = Town(server, people, keys)
+            town = Town(server, people, keys, metrics)
             await remember(town, person)
             assert server.state.hone.stores.open_owner is not None
             folder = tmp_path / "settling" / person.name

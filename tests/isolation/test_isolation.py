@@ -9,7 +9,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from hone.core.jobs import State
 from hone.stores.postgres.database import Rows
+from hone.stores.postgres.user_admin import UserAdmin
 from hone.web.tenants import find_workspaces
 from tests import databases
 from tests.isolation.layers import without_filters, without_row_security
@@ -52,6 +54,7 @@ async def test_of_other_users_secrets_none_is_in_any_answer(
                 await work_for_all(town)
                 await watch_others(town, town.people[0], town.people[1])
                 town.check_requests()
+                town.check_metrics()
             asked = sum(town.asked.values())
             figures.tally(asked, got_in=len(town.leaks))
             assert town.leaks == []
@@ -111,3 +114,17 @@ async def test_an_id_of_somebody_else_is_answered_and_looked_up_like_one_that_no
             figures.tally(tried, got_in=len(told))
             assert tried > 20
             assert told == []
+
+
+async def test_a_worker_learns_nothing_for_a_user_beyond_their_cost_of_the_day(tmp_path: Path) -> None:
+    with databases.new_database() as url:
+        async with inhabited(tmp_path, url, 2) as town:
+            stores = town.server.state.hone.stores
+            assert stores.open_owner is not None
+            spent, other = (stores.open_owner(each.name, tmp_path / "settling") for each in town.people)
+            UserAdmin(url).limit(town.people[0].name, {"cost_per_day": 0.0})
+            await work_for_all(town)
+            [held], [done] = [await each.jobs.jobs() for each in (spent, other)]
+            assert (held.state, held.tries) == (State.QUEUED, 0)
+            assert "budget" in held.error
+            assert done.state is State.DONE

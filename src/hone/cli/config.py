@@ -107,14 +107,18 @@ KEYS: Mapping[str, tuple[str, str]] = {
         'embedder = ""\nsend_to = []',
     ),
     "serve": (
-        "What hone serve does for the users of a team (docs/teams.md): where their tools work, whether they "
-        "may use the network, a proxy that signs people in, and the limits of users without their own.",
-        'requests_per_minute = 600\ncost_per_day = 0.0\nnetwork = "never"',
+        "What operators see of hone serve (docs/operations.md), and what it does for the users of a team "
+        "(docs/teams.md): where their tools work, their network, a proxy that signs people in, limits.",
+        'metrics = ""\nlog = "off"\ndrain = 0\nrequests_per_minute = 600\ncost_per_day = 0.0\nnetwork = "never"',
     ),
     "acp": (
         "Whether an agent in an editor (hone acp) may use the editor's files and terminal. They are outside "
         "the sandbox, so each use is asked about except in mode full.",
         "editor_files = false\neditor_terminal = false",
+    ),
+    "telemetry": (
+        "Whether spans of requests, turns and calls go to OpenTelemetry (off, auto, on), without content.",
+        'traces = "off"',
     ),
     "retention": (
         "For how many days conversations, long results and quarantined files are kept, and how many lines of "
@@ -160,6 +164,7 @@ TABLES = {
     "recall": "recall",
     "serve": "serve",
     "acp": "acp",
+    "telemetry": "telemetry",
     "retention": "retention",
     "sandbox": "sandbox",
     "projects": 'projects."/path/to/folder".sandbox',

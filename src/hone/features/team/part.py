@@ -33,9 +33,10 @@ class TeamPart(Part):
 
     @property
     def _is_on(self) -> bool:
-        """An experiment measures the agent alone, and the team itself asks nobody."""
+        """The team itself asks nobody. An experiment measures the agent alone: its home has a file, which
+        nobody shares. A user of a server works in an enclosure, too, and has a team."""
         stores = self._hone.stores
-        return self._hone.enclosure is None and stores.open_owner is not None and stores.owner != TEAM
+        return stores.open_owner is not None and stores.owner != TEAM
 
     async def read(self) -> SharedKnowledge:
         """Return what the team shares now."""

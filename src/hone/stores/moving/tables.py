@@ -134,6 +134,7 @@ MADE_AGAIN: Mapping[str, str] = {
     "meanings": VECTORS,
 }
 """Tables that hold nothing but what follows from others, with what they hold."""
+OPERATORS = "what is kept about the users of a team belongs to whoever runs the database"
 APART: Mapping[str, str] = {
     "owners": "the counters and the name of a home move as one row",
     "mirror": "the counters and the name of a home move as one row",
@@ -149,5 +150,6 @@ APART: Mapping[str, str] = {
     "listeners": "which servers listen to which turns at this moment",
     "posts": "events on their way between servers",
     "serve_values": "sign-ins at the servers of this database; at another place people sign in again",
+    **dict.fromkeys(("users", "user_keys", "audit", "user_rates", "user_requests", "guesses"), OPERATORS),
 }
 """Tables that are no rows of the owner's, or that are moved in another form."""
