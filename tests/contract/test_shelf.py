@@ -259,7 +259,7 @@ async def test_a_look_of_a_review_or_the_curator_never_counts_as_use(library: Li
             await library.catalog.count("deploy", deed, actor, SessionId(f"{actor}"), TODAY)
     for actor in (Actor.REVIEW, Actor.CURATOR):
         await library.catalog.count("again", SkillEvent.USE, actor, S1, TODAY)
-    expected = UsageCounts(3, 3, 3, 3, 3, TODAY)
+    expected = UsageCounts(3, 3, 3, 4, 4, TODAY)
     assert await library.catalog.usage_counts() == {"deploy": expected}
     assert [each.counts for each in await library.catalog.listed()] == [UsageCounts(), expected]
     later = TODAY + timedelta(days=1)

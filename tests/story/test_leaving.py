@@ -120,7 +120,14 @@ async def test_the_worker_of_a_home_is_one_is_told_of_and_can_be_stopped(home: P
         with hold_worker(home) as held:
             assert held
             status = json.loads((await hone("worker", "status", "--json", env=env)).out)
-            assert status == {"process": os.getpid(), "queued": 0, "next": None, "workers": [], "waiting": {}}
+            nothing: dict[str, object] = {
+                "queued": 0,
+                "next": None,
+                "workers": [],
+                "waiting": {},
+                "commands": [],
+            }
+            assert status == {"process": os.getpid(), **nothing}
             ended = await hone("run", "--json", WISH, env=env)
             assert json.loads(ended.out)["learning"] == "background"
             assert processes(home) == [], "there is one already"

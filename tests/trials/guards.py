@@ -102,9 +102,9 @@ MUTATIONS = (
     of(
         "gate: bill",
         "what a trial costs is not noted",
-        "features/experiments/gate.py",
-        "                await self._charge(study, run, usage)\n",
-        "",
+        "features/experiments/runner.py",
+        "            await charge(self._owner, study, run, total(trial.turn.usage))\n",
+        "            pass\n",
         GATE_TESTS,
     ),
     of(

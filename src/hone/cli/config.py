@@ -109,7 +109,7 @@ KEYS: Mapping[str, tuple[str, str]] = {
     "serve": (
         "What operators see of hone serve (docs/operations.md), and what it does for the users of a team "
         "(docs/teams.md): where their tools work, their network, a proxy that signs people in, limits.",
-        'metrics = ""\nlog = "off"\ndrain = 0\nrequests_per_minute = 600\ncost_per_day = 0.0\nnetwork = "never"',
+        'metrics = ""\nlog = "off"\ndrain = 0\nrequests_per_minute = 600\nnetwork = "never"',
     ),
     "acp": (
         "Whether an agent in an editor (hone acp) may use the editor's files and terminal. They are outside "

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from hone.core import seldom
 from hone.core.value import replace
-from hone.sandbox.clearing import cleared
 
 CACHES = "caches"
 DATA, MARK = "data", "folder"
@@ -119,3 +119,14 @@ def measure(folder: Path) -> int:
             except OSError:
                 continue
     return total
+
+
+def cleared(folder: Path) -> None:
+    """Remove a folder that commands have written in. They may have left folders that nobody may enter, and
+    links that must not be followed."""
+    for root, names, _ in os.walk(folder):
+        for name in names:
+            path = os.path.join(root, name)
+            if not os.path.islink(path):
+                os.chmod(path, 0o700)
+    seldom.shutil.rmtree(folder, ignore_errors=True)

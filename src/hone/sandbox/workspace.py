@@ -10,9 +10,8 @@ from msgspec import Struct
 from hone.core import seldom
 from hone.core.clock import Clock, SystemClock
 from hone.core.value import replace
-from hone.sandbox.caches import cache_variables, open_cache, prune_daily
+from hone.sandbox.caches import cache_variables, cleared, open_cache, prune_daily
 from hone.sandbox.choice import Sandbox, SandboxChoice
-from hone.sandbox.clearing import cleared
 from hone.sandbox.host_view import HostView
 from hone.sandbox.identity import write_configuration
 from hone.sandbox.output import Output, Spill

@@ -29,8 +29,8 @@ from hone.knowledge.sections import targets
 from hone.prompt.compose import change_folder, find_noted
 from hone.runtime.session import Session, new_id
 from hone.runtime.toolbox_factory import Enclosure
+from hone.sandbox.caches import cleared
 from hone.sandbox.choice import Sandbox
-from hone.sandbox.clearing import cleared
 from hone.settings import Settings
 from hone.settings.sections import McpSettings
 

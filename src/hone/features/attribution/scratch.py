@@ -8,7 +8,7 @@ from pathlib import Path
 from stat import S_ISDIR
 
 from hone.files.locks import acquire, release
-from hone.sandbox.clearing import cleared
+from hone.sandbox.caches import cleared
 
 MARK, LOCK = "hone-why-", ".lock"
 YOUNG = 60.0

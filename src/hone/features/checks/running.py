@@ -11,8 +11,8 @@ from hone.core.secrets import redact
 from hone.core.skill import CHECKS
 from hone.core.visible import one_line
 from hone.knowledge.skills.facts import digest_files, split_facts, touches_scripts
+from hone.sandbox.caches import cleared
 from hone.sandbox.choice import Sandbox
-from hone.sandbox.clearing import cleared
 from hone.sandbox.process import Ended
 from hone.sandbox.spec import SandboxUnavailable
 from hone.sandbox.workspace import Workspace

@@ -18,8 +18,8 @@ from hone.features.experiments.scratch_home import HomeContents, copy_trust, fur
 from hone.features.experiments.values import Check, Task
 from hone.runtime.session import Session, new_id
 from hone.runtime.toolbox_factory import Enclosure
+from hone.sandbox.caches import cleared
 from hone.sandbox.choice import Sandbox
-from hone.sandbox.clearing import cleared
 from hone.sandbox.process import CANNOT
 from hone.sandbox.spec import SandboxUnavailable
 from hone.sandbox.workspace import Workspace

@@ -11,7 +11,7 @@ from hone.core.errors import Refused, StoreError
 from hone.features.experiments.store import Studies
 from hone.features.experiments.values import Study
 from hone.files.atomic import make_folder
-from hone.sandbox.clearing import cleared
+from hone.sandbox.caches import cleared
 
 _MARK = "hone-experiment-"
 

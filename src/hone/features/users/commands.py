@@ -24,7 +24,7 @@ FIRST = "first"
 EPILOG = """\b
 Examples:
   hone users add alice --cost-per-day 5
-  hone users key alice --for program --name editor --expires 90d
+  hone users key alice --for program --expires 90d
   hone users disable alice
   hone users usage
 """

@@ -13,8 +13,8 @@ from hone.features.mcp.client.proxy import Deny, HostProxy, describe_proxy
 from hone.features.mcp.client.values import McpServer
 from hone.rpc.channels import CHUNK, MOST, LineBuffer
 from hone.rpc.messages import ConnectionLost
+from hone.sandbox.caches import cleared
 from hone.sandbox.choice import NONE, Sandbox, SandboxChoice
-from hone.sandbox.clearing import cleared
 from hone.sandbox.gateway import Gateway
 from hone.sandbox.piped import PipedProcess
 from hone.sandbox.spec import Launch, SandboxAccess, SandboxUnavailable, real_path
