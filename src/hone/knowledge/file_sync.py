@@ -27,11 +27,11 @@ from hone.core.messages import digest
 from hone.core.regex import regex
 from hone.core.skill import DOCUMENT
 from hone.core.value import replace
+from hone.core.waiting import uninterrupted
 from hone.files.tree import TICK, FileKind, FileTree, FoundFile, SavedFile, Seen, Sight
 from hone.knowledge import folding, journal, places
 from hone.knowledge.file_states import FileState, ReadState, compare, glance_state, is_same
 from hone.knowledge.folding import Files, Loaded
-from hone.knowledge.late import LatePublisher
 from hone.knowledge.merge import OLDER, Save, Saved, by_entry
 from hone.knowledge.skills import folder
 from hone.knowledge.skills.facts import split_facts
@@ -424,3 +424,40 @@ def _accepted(target: Target, before: Files, after: Files) -> Files:
         raise StoreError(
             f"{places.folder_of(target)} cannot be used as it is: {error} Nothing was changed; mend it."
         ) from error
+
+
+class LatePublisher:
+    """`publish` writes the files of some targets as the ledger has them by then. A process that is killed
+    before leaves older files behind, and the next one publishes them."""
+
+    def __init__(self, publish: Callable[[Sequence[Target]], Awaitable[None]]) -> None:
+        self._publish = publish
+        self._due: dict[Target, None] = {}
+        self._timer: asyncio.TimerHandle | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def add(self, target: Target, lag: float) -> None:
+        """Publish a target in so many seconds, with whatever comes meanwhile."""
+        self._due[target] = None
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(lag, self._start)
+
+    async def settle(self) -> None:
+        """Publish now what is due."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+        await uninterrupted(self._publish_due())
+
+    def _start(self) -> None:
+        self._timer = None
+        task = asyncio.ensure_future(uninterrupted(self._publish_due()))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _publish_due(self) -> None:
+        due, self._due = [*self._due], {}
+        if due:
+            await self._publish(due)

@@ -31,7 +31,7 @@ from hone.core.skill import SkillOrigin
 from hone.core.value import replace
 from hone.core.waiting import repeat, uninterrupted
 from hone.files.tree import FileTree
-from hone.knowledge import folding, journal, places, standing
+from hone.knowledge import folding, journal, places
 from hone.knowledge.admission import (
     DEFAULTS,
     KeeperRules,
@@ -174,11 +174,11 @@ class Keeper:
 
     async def is_standing(self, entry: Entry) -> bool:
         """Return whether a change has effect, or still waits for an answer."""
-        return await standing.is_standing(self.ledger, entry)
+        return await folding.is_standing(self.ledger, entry)
 
     async def together(self, entry: Entry) -> Sequence[Entry]:
         """Return the changes that are answered or undone with this one, itself included, oldest first."""
-        return await standing.find_group(self.ledger, entry)
+        return await folding.find_group(self.ledger, entry)
 
     def lock(self) -> AbstractAsyncContextManager[None]:
         """Exclude every other writer of this home. Not to be cancelled."""
@@ -452,12 +452,12 @@ class Keeper:
         elif entry.change.group and before != {
             each.path: each.before for each in made if each.before is not None
         }:
-            since = await standing.describe_since(self.ledger, entry)
+            since = await folding.describe_since(self.ledger, entry)
             raise Refused(f"{target} has changed since; nothing was changed.{since}")
         try:
             after = self._replay(target, before, made)
         except Refused as error:
-            raise Refused(f"{error}{await standing.describe_since(self.ledger, entry)}") from error
+            raise Refused(f"{error}{await folding.describe_since(self.ledger, entry)}") from error
         return Draft(target, kind, before, after, about=entry.id)
 
     def _replay(self, target: Target, before: Files, made: Sequence[Step]) -> Files:

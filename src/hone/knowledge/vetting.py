@@ -18,20 +18,13 @@ from hone.core.ports import Sessions
 from hone.core.value import replace
 from hone.knowledge import journal, places, validity
 from hone.knowledge.admission import FAULTS
-from hone.knowledge.comparing import entries_in, find_missing
 from hone.knowledge.cues import is_negative_claim, only_asks, speaks_of_change
 from hone.knowledge.folding import Draft, Step, load_all_steps, steps
+from hone.knowledge.journal import describe_contradiction, entries_in, find_missing, list_entries
 from hone.knowledge.origins import Origins, speak_of_the_same
 from hone.knowledge.own_words import states
 from hone.knowledge.quoting import quotes
 from hone.knowledge.reasons import find_cue, tells_of_owner
-from hone.knowledge.refusals import (
-    describe_contradiction,
-    describe_same_ground,
-    describe_withdrawn,
-    list_entries,
-    name_day,
-)
 from hone.knowledge.resemblance import (
     contradicts,
     denies,
@@ -51,12 +44,15 @@ from hone.knowledge.withdrawn import (
     SHOWN,
     Withdrawal,
     Withdrawals,
+    describe_same_ground,
+    describe_withdrawn,
     find_kept,
     find_repeated,
     find_repeated_skill,
     find_same_ground,
     is_later,
     lesson_of,
+    name_day,
     said_since,
 )
 

@@ -28,8 +28,8 @@ from hone.core.ledger import (
     Target,
 )
 from hone.knowledge import places
-from hone.knowledge.comparing import compare, find_missing, lines_in
 from hone.knowledge.folding import Step
+from hone.knowledge.journal import compare, find_missing, lines_in
 from hone.knowledge.origins import Origins
 from hone.knowledge.resemblance import is_same, resembles, shares_words
 from hone.knowledge.skills import bundled
@@ -276,3 +276,19 @@ def without_bundled(target: Target, lines: Sequence[str]) -> list[str]:
     files = bundled.files(places.name_of(target))
     known = {line for data in files.values() for line in lines_in(data)}
     return [line for line in lines if line not in known]
+
+
+def describe_withdrawn(found: Withdrawal) -> str:
+    """The lesson that was taken back is not repeated to the model."""
+    return (
+        f"Not saved: the user took back a lesson like this on {name_day(found)}. Save it again only if the "
+        "user says it again, and quote those words."
+    )
+
+
+def describe_same_ground(found: Withdrawal | None) -> str:
+    return f"it rests only on messages whose lesson was taken back (change {found.id})" if found else ""
+
+
+def name_day(found: Withdrawal) -> str:
+    return found.at.astimezone().date().isoformat()
