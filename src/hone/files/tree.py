@@ -220,15 +220,16 @@ class FileTree:
             except FileNotFoundError:
                 return None
 
-    def sight(self, paths: Sequence[str]) -> Sight:
-        """At many places at once, opening none of them: nothing is read."""
+    def sight(self, paths: Sequence[str], *, usable: bool = False) -> Sight:
+        """At many places at once, opening none of them: nothing is read. `usable`: a place that may not be
+        read and written counts as one where nobody can look."""
         for path in paths:
             parts(path)
         now = self._now()
         with self._plainly(()):
             try:
                 with self._folder(()) as root:
-                    seen: Seen = tuple(_look(path, root) for path in paths)
+                    seen: Seen = tuple(_look(path, root, usable=usable) for path in paths)
             except FileNotFoundError:
                 seen = (None,) * len(paths)
         return Sight(seen, now, max((each[-1] for each in seen if isinstance(each, tuple)), default=0))
@@ -468,9 +469,11 @@ def _lstat(name: str, folder: int) -> os.stat_result | None:
         return None
 
 
-def _look(path: str, root: int) -> tuple[int, ...] | int | None:
+def _look(path: str, root: int, *, usable: bool) -> tuple[int, ...] | int | None:
     try:
         status = os.stat(path, dir_fd=root, follow_symlinks=False)
+        if usable and not os.access(path, os.R_OK | os.W_OK, dir_fd=root, effective_ids=True):
+            return errno.EACCES
     except FileNotFoundError:
         return None
     except OSError as error:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 import msgspec
@@ -65,11 +65,14 @@ class Lexicon:
         """Whether nothing shows who does what is said."""
         return self.first == ("*",)
 
-    def weigh(self, words: Sequence[str]) -> tuple[int, int]:
-        """How much the words speak for this language: those that are listed, then those with its endings."""
-        listed = sum(_USER if word in self.users else 1 for word in words if word in self._known)
-        typical = sum(1 for word in words if self.adverb.fullmatch(word) or self.case.fullmatch(word))
-        return listed, typical
+    def count_listed(self, words: Sequence[str]) -> int:
+        """How much the words speak for this language because it lists them."""
+        known = self._known
+        return sum([_USER if word in self.users else 1 for word in words if word in known])
+
+    def count_typical(self, words: Sequence[str]) -> int:
+        """How many words have endings of this language."""
+        return sum(1 for word in words if self.adverb.fullmatch(word) or self.case.fullmatch(word))
 
     def longest(self, text: str, at: int) -> str:
         """The longest listed word of a language without spaces that begins there, or nothing."""
@@ -191,6 +194,7 @@ def _unknown() -> Lexicon:
     return Lexicon(Language(moves=False), Language())
 
 
+@lru_cache(maxsize=256)
 def detect(text: str) -> Lexicon:
     """Return the language that most words of the text are known in. In an unknown one nothing may change."""
     if _KANA.search(text):
@@ -199,6 +203,10 @@ def detect(text: str) -> Lexicon:
         return lexicons()["zh"]
     words = [word.replace("’", "'") for word in _LETTERS.findall(text.casefold())]
     parts = [part for word in words for part in _ELIDED.split(word)]
-    scores = {name: (*each.weigh(parts), name == "en") for name, each in lexicons().items()}
+    listed = {name: each.count_listed(parts) for name, each in lexicons().items()}
+    most = max(listed.values())
+    # Endings decide between languages that list as many of the words.
+    first = [name for name, count in listed.items() if count == most]
+    scores = {name: (lexicons()[name].count_typical(parts), name == "en") for name in first}
     best = max(scores, key=scores.__getitem__)
-    return lexicons()[best] if any(scores[best][:2]) else _unknown()
+    return lexicons()[best] if most or scores[best][0] else _unknown()

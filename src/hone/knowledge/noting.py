@@ -23,7 +23,7 @@ from hone.knowledge.admission import (
     judge,
 )
 from hone.knowledge.cues import asks_to_change
-from hone.knowledge.folding import Draft, Files
+from hone.knowledge.folding import Draft, Files, Loaded
 from hone.knowledge.own_words import Edits, check_words, put_in_own_words
 from hone.knowledge.skills.facts import facts, find_protection, new_lines, touches_scripts
 from hone.knowledge.vetting import AGENTS, Vetted, Vetting
@@ -37,16 +37,16 @@ class Prepared(Struct, frozen=True):
 
 
 class Noting:
-    """`sync` returns what a target holds, under the lock; `limits` are characters by part of the journal."""
+    """`load` returns what parts of the journal hold, under the lock; `limits` are characters by part."""
 
     def __init__(
         self,
-        sync: Callable[[Target], Awaitable[Files]],
+        load: Callable[[Sequence[Target]], Awaitable[Loaded]],
         vetting: Vetting,
         clock: Clock,
         limits: Mapping[str, int],
     ) -> None:
-        self._sync = sync
+        self._load = load
         self._vetting = vetting
         self._clock = clock
         self._limits = limits
@@ -86,15 +86,20 @@ class Noting:
         flags = [flag for *_, found in screened for flag in found]
         wanted = [(target, edit) for target, edit, _ in screened]
         vetted = author.actor in AGENTS
-        texts = await self._texts([target for target, _ in edits]) if vetted else {}
+        # An agent's entry is compared with those of other parts.
+        compared = (MEMORY, USER) if vetted else ()
+        held = await self._load(list(dict.fromkeys((*compared, *(target for target, _ in edits)))))
+        texts = _texts(held)
         if vetted:
             wanted = await self._vetting.settle(wanted, texts, author, self._today)
         drafts = []
         for target in dict.fromkeys(target for target, _ in wanted):
             own = [edit for each, edit in wanted if each == target]
-            drafts.append(await self._draft(target, own, kind))
+            drafts.append(self._draft(target, held.files[target], own, kind))
         flags += [flag for draft in drafts for flag in check(draft.before, draft.after)]
-        found = await self._vetting.examine(drafts, texts, author) if vetted else Vetted((), {})
+        found = Vetted((), {})
+        if vetted:
+            found = await self._vetting.examine(drafts, texts, author, held.latest)
         verdict = judge(author, mode, entries=found.entries, gone=found.gone, flags=flags)
         return Prepared(drafts, defer(verdict, found.cause))
 
@@ -105,8 +110,8 @@ class Noting:
         draft = drafts[0]
         flags = check(draft.before, draft.after)
         if places.is_journal(draft.target):
-            texts = await self._texts([draft.target])
-            found = await self._vetting.examine(drafts, texts, author)
+            held = await self._load(list(dict.fromkeys((MEMORY, USER, draft.target))))
+            found = await self._vetting.examine(drafts, _texts(held), author, held.latest)
             verdict = judge(author, mode, entries=found.entries, gone=found.gone, flags=flags)
             verdict = defer(verdict, found.cause)
         else:
@@ -127,13 +132,9 @@ class Noting:
         cause = cause or await self._vetting.examine_skill(draft, author)
         return confirm_quoted(defer(verdict, cause), new_lines(before, after), author)
 
-    async def _texts(self, targets: Sequence[Target]) -> Mapping[Target, str]:
-        """Return the parts of the journal that an entry of these is compared with."""
-        wanted = dict.fromkeys((MEMORY, USER, *targets))
-        return {each: _text(await self._sync(each), places.path_of(each)) for each in wanted}
-
-    async def _draft(self, target: Target, edits: Sequence[journal.Edit], kind: ChangeKind | None) -> Draft:
-        before = await self._sync(target)
+    def _draft(
+        self, target: Target, before: Files, edits: Sequence[journal.Edit], kind: ChangeKind | None
+    ) -> Draft:
         path, limit = places.path_of(target), self._limits[places.name_of(target)]
         after = journal.apply(_text(before, path), edits, limit)
         named = kind or (edits[0].kind if len(edits) == 1 else ChangeKind.BATCH)
@@ -142,6 +143,10 @@ class Noting:
     @property
     def _today(self) -> date:
         return self._clock.now().astimezone().date()
+
+
+def _texts(held: Loaded) -> Mapping[Target, str]:
+    return {target: _text(files, places.path_of(target)) for target, files in held.files.items()}
 
 
 def _text(files: Files, path: str) -> str:

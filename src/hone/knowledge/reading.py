@@ -7,6 +7,7 @@ taken out of the sequence and remembered beside their clause.
 import re
 import unicodedata
 from collections.abc import Collection, Iterator, Sequence
+from functools import lru_cache
 
 from msgspec import Struct
 
@@ -130,6 +131,7 @@ def _names(text: str, lexicon: Lexicon) -> frozenset[str]:
     return frozenset(word.casefold() for word in found if word[:1].isupper())
 
 
+@lru_cache(maxsize=256)  # an entry and what it rests on are each read several times
 def simplify(text: str, lexicon: Lexicon) -> str:
     """Return a text in lower case, with its expressions rewritten as the language lists them."""
     plain = unicodedata.normalize("NFKC", _SIGNS.sub(r"\g<0> ", text)).casefold()

@@ -2,7 +2,7 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Set
 from typing import Any
 
 import apsw
@@ -22,6 +22,7 @@ from hone.core.ledger import (
     Entry,
     Evidence,
     Held,
+    LedgerView,
     PublishedFile,
     Target,
 )
@@ -201,6 +202,14 @@ def _publish(connection: apsw.Connection, files: Mapping[tuple[Target, str], Pub
             connection.execute(PRINT, (*key, made.digest, str(made.inode), str(made.modified)))
 
 
+def _view(
+    connection: apsw.Connection, targets: Collection[Target], known: Set[str] = frozenset()
+) -> LedgerView:
+    held = {target: _held(connection, target) for target in targets}
+    contents = _contents(connection, {name for each in held.values() for name in each.values()} - known)
+    return LedgerView(_latest(connection), held, _prints(connection, targets), contents)
+
+
 class SqliteLedger(Store):
     """Only an active change settles another one."""
 
@@ -210,6 +219,7 @@ class SqliteLedger(Store):
     pending = reads(_pending)
     latest = reads(_latest)
     held = reads(_held)
+    view = reads(_view)
     held_below = reads(_held_below)
     contents = reads(_contents)
     published_files = reads(_prints)

@@ -1,11 +1,22 @@
 """The ledger in PostgreSQL, in the same database as the sessions: changes, contents, and holdings."""
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Set
 from typing import Any
 
 from hone.core.errors import Corrupt
-from hone.core.ledger import EVERY, ChangeId, ChangeQuery, Delta, Entry, Evidence, Held, PublishedFile, Target
+from hone.core.ledger import (
+    EVERY,
+    ChangeId,
+    ChangeQuery,
+    Delta,
+    Entry,
+    Evidence,
+    Held,
+    LedgerView,
+    PublishedFile,
+    Target,
+)
 from hone.core.messages import digest, sound
 from hone.core.trust import Trust
 from hone.stores import checks
@@ -165,6 +176,12 @@ def _publish(rows: Rows, checkout: str, files: Mapping[tuple[Target, str], Publi
             rows.execute(PUBLISH, **key, **facts)
 
 
+def _view(rows: Rows, checkout: str, targets: Collection[Target], known: Set[str]) -> LedgerView:
+    held = {target: _held(rows, target) for target in targets}
+    contents = _contents(rows, {name for each in held.values() for name in each.values()} - known)
+    return LedgerView(_latest(rows), held, _published(rows, checkout, targets), contents)
+
+
 class PostgresLedger(PostgresStore):
     """Only an active change settles another one. `checkout` is the folder that its files are published to."""
 
@@ -180,6 +197,9 @@ class PostgresLedger(PostgresStore):
     held = reads(_held)
     held_below = reads(_held_below)
     contents = reads(_contents)
+
+    async def view(self, targets: Collection[Target], known: Set[str] = frozenset()) -> LedgerView:
+        return await self._database.read(lambda rows: _view(rows, self._checkout, targets, known))
 
     async def published_files(
         self, targets: Collection[Target]
