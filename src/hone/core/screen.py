@@ -5,7 +5,7 @@ Callers must refuse secrets. A flag is advice: a flagged change is pending, unle
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from functools import cache, lru_cache
 
 from msgspec import Struct
@@ -99,12 +99,12 @@ _PLAIN = regex(r"[A-Za-z\u00c0-\u024f]")
 _FANCY = regex("[\U0001d400-\U0001d7ff]{3,}")
 
 
-_NEAR, _KEY = 6, 64
-"""Lines beside a change that can make a flag or a secret with it. No pattern reaches further: each sign that
-may be a line feed stands for three letters at most. A private key has some fifty lines."""
+_NEAR = 6
+"""Lines beside a change that can make a flag with it. No pattern reaches further: what may match a line feed
+matches three letters at most, or blanks. Lines of nothing but blanks do not count."""
 _RECENT = 16
 _quiet: dict[str, None] = {}
-"""Texts that were screened last and have neither secrets nor flags."""
+"""Texts that were screened last and have no flags."""
 
 
 class Screened(Struct, frozen=True):
@@ -118,26 +118,35 @@ class Screened(Struct, frozen=True):
 
 @lru_cache(maxsize=16)  # what a change makes is what the next one finds
 def screen(text: str) -> Screened:
-    shown, said = visible(text), bare(text)
-    kinds = dict.fromkeys(_find_secrets(text))
-    return Screened(shown, tuple(kinds), tuple(dict.fromkeys(_flags(text, shown, said))))
+    shown, said = _forms(text)
+    return Screened(shown, tuple(find_secrets(text)), tuple(dict.fromkeys(_flags(text, shown, said))))
 
 
-def find_new(before: str, after: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the kinds of secrets and the flags that a text has and had not before it was changed."""
+def find_secrets(text: str) -> Collection[str]:
+    """Return the kinds of secrets in a text."""
+    shown, said = _forms(text)
+    return dict.fromkeys([*_secrets(shown), *(_secrets(said) if said != shown else ())])
+
+
+def find_new(before: str, after: str) -> tuple[Sequence[str], Sequence[str]]:
+    """Return the kinds of secrets and the flags that a text has and had not before it was changed. Secrets
+    may have any length, so all of the text is searched for them. Flags are sought around the change, unless
+    there were some before."""
+    secrets = find_secrets(after)
+    if secrets:
+        known = find_secrets(before)
+        secrets = [each for each in secrets if each not in known]
     if _is_quiet(before) and _stays_quiet(before, after):
-        return (), ()
+        return tuple(secrets), ()
     was, now = screen(before), screen(after)
-    secrets = tuple(each for each in now.secrets if each not in was.secrets)
-    return secrets, tuple(each for each in now.flags if each not in was.flags)
+    return tuple(secrets), tuple(each for each in now.flags if each not in was.flags)
 
 
 def _is_quiet(text: str) -> bool:
-    """Return whether a text has neither secrets nor flags."""
+    """Return whether a text has no flags."""
     if text in _quiet or any(_is_near(each, text) and _stays_quiet(each, text) for each in [*_quiet][::-1]):
         return True
-    found = screen(text)
-    if found.secrets or found.flags:
+    if screen(text).flags:
         return False
     _keep_quiet(text)
     return True
@@ -150,10 +159,10 @@ def _is_near(one: str, other: str) -> bool:
 
 
 def _stays_quiet(before: str, after: str) -> bool:
-    """Return whether a text has neither secrets nor flags after a change, if it had none before: only what
-    stands around the change can have become something."""
-    near, wide = (_around(before, after, lines) for lines in (_NEAR, _KEY))
-    if _find_secrets(wide) or any(_flags(near, visible(near), bare(near))):
+    """Return whether a text has no flags after a change, if it had none before: only what stands around the
+    change can have become something."""
+    near = _around(before, after)
+    if any(_flags(near, *_forms(near))):
         return False
     _keep_quiet(after)
     return True
@@ -165,15 +174,14 @@ def _keep_quiet(text: str) -> None:
     _quiet[text] = None
 
 
-def _around(before: str, after: str, beside: int) -> str:
-    """Return the lines of a text that were changed, with so many others on each side. Empty lines do not
-    count."""
+def _around(before: str, after: str) -> str:
+    """Return the lines of a text that were changed, with those on each side that are near."""
     head = _find_difference(before, after)
     rest = min(len(before), len(after)) - head
     tail = _find_difference(before[len(before) - rest :][::-1], after[len(after) - rest :][::-1])
     start, end = after.rfind("\n", 0, head) + 1, len(after) - tail
-    above = _last_lines(after[:start], beside)
-    below = _last_lines(after[end:][::-1], beside + 1)[::-1]  # the first of them is a part of a line
+    above = _last_lines(after[:start], _NEAR)
+    below = _last_lines(after[end:][::-1], _NEAR + 1)[::-1]  # the first of them is a part of a line
     return f"{above}{after[start:end]}{below}"
 
 
@@ -199,9 +207,10 @@ def _last_lines(text: str, count: int) -> str:
     return text[at:]
 
 
-def _find_secrets(text: str) -> list[str]:
-    shown, said = visible(text), bare(text)
-    return [*_secrets(shown), *(_secrets(said) if said != shown else ())]
+def _forms(text: str) -> tuple[str, str]:
+    """Return what a text shows, and what it says without its hidden letters."""
+    shown = visible(text)
+    return shown, text if shown == text else bare(text)
 
 
 def _secrets(text: str) -> list[str]:
@@ -216,7 +225,7 @@ def _flags(text: str, shown: str, said: str) -> Iterator[str]:
         yield LETTERS
     plain = unicodedata.normalize("NFKC", said)
     # Once as it is, for the words of other scripts, once with each look-alike as what it looks like.
-    for form in dict.fromkeys((plain, plain.translate(_ALIKE))):
+    for form in dict.fromkeys((plain, plain if plain.isascii() else plain.translate(_ALIKE))):
         yield from (flag for flag, pattern in _compiled().items() if pattern.search(form))
     if _BLOB.search(said):
         yield ENCODED

@@ -21,6 +21,7 @@ from hone.files.atomic import (
     UNFOLLOWED,
     draft,
     exchange,
+    explain_failure,
     has_writer,
     is_draft,
     make_folder,
@@ -181,6 +182,12 @@ class FileTree:
                     raise
                 return False
         return True
+
+    def has_drafts(self, path: str) -> bool:
+        """Return whether a draft lies beside a file: one that is being written, or one that stayed behind."""
+        names = parts(path)
+        with self._plainly(names), self._folder(names[:-1]) as folder:
+            return any(map(is_draft, os.listdir(folder)))
 
     def tidy(self, path: str) -> None:
         """Remove the drafts that a killed process left beside a file."""
@@ -426,7 +433,7 @@ class FileTree:
         try:
             yield
         except OSError as error:
-            raise StoreError(_explained(self._named(names), error)) from error
+            raise StoreError(explain_failure(self._named(names), error)) from error
 
 
 def parts(path: str) -> tuple[str, ...]:
@@ -479,21 +486,3 @@ def _look(path: str, root: int, *, usable: bool) -> tuple[int, ...] | int | None
     except OSError as error:
         return error.errno or errno.EIO
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
-
-
-def _explained(place: str, error: OSError) -> str:
-    match error.errno:
-        case errno.ENOSPC | errno.EDQUOT | errno.EFBIG:
-            return f"There is no space left for {place}; it was left as it is. Make room and try again."
-        case errno.EROFS:
-            return f"{place} lies on a read-only file system; it was left as it is."
-        case errno.EACCES | errno.EPERM:
-            return (
-                f"{place} is closed to you, or its folder is; it was left as it is. "
-                "Give yourself the right to read and write it and try again."
-            )
-        case errno.EIO:
-            return f"The disk failed while {place} was read or written; it was left as it is."
-        case errno.ELOOP | errno.ENOTDIR | errno.ENOENT | errno.EEXIST | errno.ENOTEMPTY:
-            return f"{place} was moved or replaced this very moment; it was left as it is. Try again."
-    return f"{place} cannot be used: {(error.strerror or str(error)).lower()}. It was left as it is."

@@ -356,6 +356,7 @@ class FileSync:
 
         noted = {place: each.published for place, each in seen.items()}
         busy = {place for place, each in seen.items() if each.state is FileState.BUSY}
+        untidy: set[str] = set()  # not noted: whoever looks next finds it moved, and tidies up
 
         def write() -> dict[str, PublishedFile | None]:
             lying: dict[str, PublishedFile | None] = {place: each.found for place, each in seen.items()}
@@ -369,6 +370,8 @@ class FileSync:
                     continue
                 try:
                     lying[place] = self.disk.write(place, contents[content], now)
+                    if self.disk.has_drafts(place):  # what was there could not be removed
+                        untidy.add(place)
                 except Busy:  # what an editor saves this very moment is merged by the next reader
                     busy.add(place)
             for place in lying.keys() - wanted.keys() - busy:
@@ -377,7 +380,8 @@ class FileSync:
                     lying[place] = None
                 except Busy:
                     busy.add(place)
-            return {place: noted.get(place) if place in busy else each for place, each in lying.items()}
+            unnoted = busy | untidy
+            return {place: noted.get(place) if place in unnoted else each for place, each in lying.items()}
 
         lying = await self.aside(write)
         for place in sorted(busy & wanted.keys() - self._busy):
