@@ -118,10 +118,11 @@ async def write(home: Path, count: int, name: str, entries: int = 0, changes: in
             outcome = await memory.run(ToolCall("call", "memory", json.dumps(arguments)), context)
             return not outcome.failed
 
-        await add(f"{name} begins.")  # does not count
+        await add(f"{name} noted that it begins.")  # does not count
         await asyncio.to_thread(ready)
         begun, used = time.perf_counter(), time.process_time()
         taken = [text for text in texts if await add(text)]
+        await hone.keeper.settle()  # the file has all of them
         return {
             "wall": time.perf_counter() - begun,
             "cpu": time.process_time() - used,

@@ -231,7 +231,7 @@ def _matches(name: Any, value: Any, letter: str) -> bool:
 
 
 def test_no_pattern_of_a_flag_reaches_further_than_the_lines_that_are_screened_beside_a_change() -> None:
-    patterns = [*screening._compiled().values(), screening._BLOB, screening._FANCY, screening._WORD]
+    patterns = [*(each for _, each, _ in screening._compiled()), screening._BLOB, screening._FANCY, screening._WORD]
     texts = [(each.pattern, each.flags) for each in patterns]
     reach = [count_lines(PARSER.parse(text, flags & (re.IGNORECASE | re.MULTILINE))) for text, flags in texts]
     assert max(reach) == screening._NEAR

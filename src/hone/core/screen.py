@@ -10,7 +10,7 @@ from functools import cache, lru_cache
 
 from msgspec import Struct
 
-from hone.core.regex import regex
+from hone.core.regex import find_needles, fold, has_any, regex
 from hone.core.secrets import redact
 from hone.core.visible import bare, visible
 
@@ -91,6 +91,8 @@ _PATTERNS = {
     ),
 }
 _BLOB = regex(r"[A-Za-z0-9+/_-]{120,}={0,2}|(?:\\x[0-9a-fA-F]{2}){20,}|(?:%[0-9a-fA-F]{2}){20,}")
+_SHORTEST = 60
+"""Letters of such a stretch."""
 _CYRILLIC, _LATIN = "аАВсСеЕНһіІјЈкКМоОрРѕЅтТуУхХԁԛԝ", "aABcCeEHhiIjJkKMoOpPsStTyYxXdqw"
 _GREEK, _LIKE_GREEK = "ΑΒΕΖΗΙΚΜΝΟΡΤΥΧονιρ", "ABEZHIKMNOPTYXovip"
 _ALIKE = {ord(one): other for one, other in zip(_CYRILLIC + _GREEK, _LATIN + _LIKE_GREEK, strict=True)}
@@ -226,17 +228,22 @@ def _flags(text: str, shown: str, said: str) -> Iterator[str]:
     plain = unicodedata.normalize("NFKC", said)
     # Once as it is, for the words of other scripts, once with each look-alike as what it looks like.
     for form in dict.fromkeys((plain, plain if plain.isascii() else plain.translate(_ALIKE))):
-        yield from (flag for flag, pattern in _compiled().items() if pattern.search(form))
-    if _BLOB.search(said):
+        folded = fold(form)
+        for flag, pattern, needles in _compiled():
+            if has_any(folded, needles) and pattern.search(form):
+                yield flag
+    if max(map(len, said.split()), default=0) >= _SHORTEST and _BLOB.search(said):
         yield ENCODED
 
 
 @cache
-def _compiled() -> dict[str, re.Pattern[str]]:
-    return {
-        flag: re.compile("|".join(f"(?:{each})" for each in patterns), re.IGNORECASE | re.MULTILINE)
-        for flag, patterns in _PATTERNS.items()
-    }
+def _compiled() -> Sequence[tuple[str, re.Pattern[str], Sequence[str]]]:
+    """Return each flag with its expression, and what a text contains that matches it."""
+    found = []
+    for flag, patterns in _PATTERNS.items():
+        whole, flags = "|".join(f"(?:{each})" for each in patterns), re.IGNORECASE | re.MULTILINE
+        found.append((flag, re.compile(whole, flags), find_needles(whole, flags)))
+    return found
 
 
 def _is_mixed(word: str) -> bool:

@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 
 import msgspec
 
 from hone.core import seldom
-from hone.core.regex import regex
+from hone.core.regex import find_needles, regex
 from hone.knowledge.language import Kind, Language
 
 _FILES = Path(__file__).with_name("languages")
@@ -34,7 +34,7 @@ class Lexicon:
         self.said = _kinds(language)
         self.written = self.said | _frames(frames) | _frames(language)
         lines = (line.partition("=>") for line in language.phrases.strip().splitlines())
-        self.phrases = [(re.compile(pattern.strip()), f" {words.strip()} ") for pattern, _, words in lines]
+        self._phrases = [(pattern.strip(), f" {words.strip()} ") for pattern, _, words in lines]
         self.same = {word: line.split()[0] for line in language.same for word in line.split()}
         self.users = _set(language.user, language.user_object, language.users)
         self.subjects, self.we = _set(language.i, language.we, language.user), _set(language.we)
@@ -65,10 +65,15 @@ class Lexicon:
         """Whether nothing shows who does what is said."""
         return self.first == ("*",)
 
-    def count_listed(self, words: Sequence[str]) -> int:
-        """How much the words speak for this language because it lists them."""
-        known = self._known
-        return sum([_USER if word in self.users else 1 for word in words if word in known])
+    @cached_property
+    def phrases(self) -> Sequence[tuple[re.Pattern[str], str, Sequence[str]]]:
+        """Expressions, how each is rewritten, and what a text contains that has it."""
+        return [(re.compile(text), spelled, find_needles(text)) for text, spelled in self._phrases]
+
+    @property
+    def listed(self) -> Iterable[tuple[str, int]]:
+        """The words of this language, and how much each speaks for it."""
+        return ((word, _USER if word in self.users else 1) for word in self._known)
 
     def count_typical(self, words: Sequence[str]) -> int:
         """How many words have endings of this language."""
@@ -194,6 +199,16 @@ def _unknown() -> Lexicon:
     return Lexicon(Language(moves=False), Language())
 
 
+@cache
+def _speaking() -> Mapping[str, Sequence[tuple[str, int]]]:
+    """For each word, which languages list it and how much it speaks for them."""
+    found: dict[str, list[tuple[str, int]]] = {}
+    for name, lexicon in lexicons().items():
+        for word, weight in lexicon.listed:
+            found.setdefault(word, []).append((name, weight))
+    return found
+
+
 @lru_cache(maxsize=256)
 def detect(text: str) -> Lexicon:
     """Return the language that most words of the text are known in. In an unknown one nothing may change."""
@@ -203,7 +218,10 @@ def detect(text: str) -> Lexicon:
         return lexicons()["zh"]
     words = [word.replace("’", "'") for word in _LETTERS.findall(text.casefold())]
     parts = [part for word in words for part in _ELIDED.split(word)]
-    listed = {name: each.count_listed(parts) for name, each in lexicons().items()}
+    listed = dict.fromkeys(lexicons(), 0)
+    for part in parts:
+        for name, weight in _speaking().get(part, ()):
+            listed[name] += weight
     most = max(listed.values())
     # Endings decide between languages that list as many of the words.
     first = [name for name, count in listed.items() if count == most]

@@ -57,7 +57,8 @@ def sentences(text: str) -> tuple[tuple[int, int], ...]:
             joined[-1] = joined[-1][0], end
         else:
             joined.append((start, end))
-        introduced = introduced or bool(_introduces().search(text, start, end))
+        if end < len(text):  # something may follow
+            introduced = introduced or bool(_introduces().search(text, start, end))
     return tuple(joined)
 
 
