@@ -217,10 +217,11 @@ def _count_repeated(inner: Any, most: float) -> float:
     if len(inner) > 1 or str(inner[0][0]) not in ONE_LETTER:
         reach = count_lines(inner)
         return reach and reach * most
-    if not _matches(*inner[0], "\n"):
+    name, value = inner[0]
+    if not _matches(name, value, "\n"):
         return 0
     # Blanks reach the next line that has something on it. Other signs must stand between two ends of lines.
-    is_blank = not any(_matches(*inner[0], letter) for letter in "x:-.é世")
+    is_blank = not any(_matches(name, value, letter) for letter in "x:-.é世")
     return 1 if is_blank else most if most == math.inf else math.ceil(most / 2)
 
 
@@ -231,7 +232,12 @@ def _matches(name: Any, value: Any, letter: str) -> bool:
 
 
 def test_no_pattern_of_a_flag_reaches_further_than_the_lines_that_are_screened_beside_a_change() -> None:
-    patterns = [*(each for _, each, _ in screening._compiled()), screening._BLOB, screening._FANCY, screening._WORD]
+    patterns = [
+        *(each for _, each, _ in screening._compiled()),
+        screening._BLOB,
+        screening._FANCY,
+        screening._WORD,
+    ]
     texts = [(each.pattern, each.flags) for each in patterns]
     reach = [count_lines(PARSER.parse(text, flags & (re.IGNORECASE | re.MULTILINE))) for text, flags in texts]
     assert max(reach) == screening._NEAR

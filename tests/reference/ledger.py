@@ -1,7 +1,8 @@
 """The ledger and the shelf in the memory of this process: the reference for every other store."""
 
+import asyncio
 import unicodedata
-from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from datetime import date, datetime
 
 from hone.core.curation import CuratorRun, CuratorRunId
@@ -116,7 +117,14 @@ class InMemoryLedger:
                 raise checks.unknown(name)
         return {name: self._contents[name] for name in digests}
 
-    async def view(self, targets: Collection[Target], known: Set[str] = frozenset()) -> LedgerView:
+    async def view(
+        self,
+        targets: Collection[Target],
+        known: Set[str] = frozenset(),
+        first: Callable[[], object] | None = None,
+    ) -> LedgerView:
+        if first:
+            await asyncio.to_thread(first)
         held = {target: await self.held(target) for target in targets}
         contents = await self.contents({name for each in held.values() for name in each.values()} - known)
         return LedgerView(await self.latest(), held, await self.published_files(targets), contents)

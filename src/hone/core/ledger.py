@@ -4,7 +4,7 @@ A target holds named contents: a journal file holds one text, a skill holds its 
 @ is a fact about the target (origin, pinned …) and is never published.
 """
 
-from collections.abc import Collection, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from datetime import datetime
 from enum import StrEnum
 from typing import NewType, Protocol
@@ -287,9 +287,15 @@ class Ledger(Protocol):
         """What the active changes have made of it; empty if there is nothing."""
         ...
 
-    async def view(self, targets: Collection[Target], known: Set[str] = frozenset()) -> LedgerView:
+    async def view(
+        self,
+        targets: Collection[Target],
+        known: Set[str] = frozenset(),
+        first: Callable[[], object] | None = None,
+    ) -> LedgerView:
         """Return what `latest`, `held`, `published_files` and `contents` return, all from one moment. What is
-        `known`, by digest, is left out of the contents."""
+        `known`, by digest, is left out of the contents. `first` is called before that moment, and where it
+        may block: one trip to another thread does for both. What it raises is raised."""
         ...
 
     async def held_below(self, beginning: str) -> Mapping[Target, Held]:

@@ -38,7 +38,7 @@ def find_needles(pattern: str, flags: int = 0) -> Sequence[str]:
 
 def has_any(text: str, needles: Sequence[str]) -> bool:
     """Return whether a text may have a match, by its needles."""
-    for needle in needles:  # noqa: SIM110 - a generator takes twice as long
+    for needle in needles:
         if needle in text:
             return True
     return not needles

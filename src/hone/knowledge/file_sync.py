@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, nullcontext, suppress
+from contextlib import ExitStack, asynccontextmanager, nullcontext, suppress
 from typing import TypeVar
 
 from msgspec import Struct
@@ -18,6 +18,7 @@ from hone.core.ledger import (
     Change,
     ChangeKind,
     Ledger,
+    LedgerView,
     PublishedFile,
     Target,
     skill,
@@ -72,6 +73,8 @@ class FileSync:
         self._late = LatePublisher(self._publish_late)
         self._glanced: Sight | None = None
         """How the journal looked when the lock was taken."""
+        self._seen: LedgerView | None = None
+        """What the ledger held when the lock was taken."""
         self._bodies: dict[str, bytes] = {}
         """The contents of the journal as it was last loaded or recorded, by digest."""
         # One thread may wait for another process's lock while the other one writes files.
@@ -85,23 +88,25 @@ class FileSync:
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
     @asynccontextmanager
-    async def lock(self) -> AsyncIterator[None]:
-        """Exclude every other writer of this home, in this process and in others. Not to be cancelled."""
+    async def lock(self, targets: Sequence[Target] = ()) -> AsyncIterator[None]:
+        """Exclude every other writer of this home, in this process and in others. Not to be cancelled. What
+        `targets` hold is read on the way: whoever locks loads them next."""
         async with self._turn:
-            lock = nullcontext() if self._alone else self.disk.lock()
+            with ExitStack() as held:
 
-            def enter() -> Sight | None:
-                lock.__enter__()
-                with suppress(StoreError):  # whoever wants to know looks again
-                    return self.disk.sight(JOURNAL, usable=True)
-                return None
+                def enter() -> None:
+                    held.enter_context(nullcontext() if self._alone else self.disk.lock())
+                    with suppress(StoreError):  # whoever wants to know looks again
+                        self._glanced = self.disk.sight(JOURNAL, usable=True)
 
-            self._glanced = await self.aside(enter)
-            try:
-                yield
-            finally:
-                self._glanced = None
-                lock.__exit__(None, None, None)
+                try:
+                    if targets:
+                        self._seen = await self._ledger.view(targets, frozenset(self._bodies), enter)
+                    else:
+                        await self.aside(enter)
+                    yield
+                finally:
+                    self._glanced = self._seen = None
 
     async def lay_out(self, name: str, files: Files) -> str:
         """There is nothing to do and to say: a skill's own folder is there."""
@@ -155,7 +160,9 @@ class FileSync:
     async def load(self, targets: Sequence[Target], lag: float = 0) -> Loaded:
         """Return what parts of the journal hold, the owner's edits included, like `sync` and with fewer looks
         at ledger and disk. Files that are older than the ledger are published within `lag` seconds."""
-        view = await self._ledger.view(targets, self._bodies.keys())
+        view, self._seen = self._seen, None
+        if view is None or view.held.keys() != {*targets}:
+            view = await self._ledger.view(targets, frozenset(self._bodies))
         bodies = {**self._bodies, **view.contents}
         files: dict[Target, Files] = {
             target: {path: bodies[name] for path, name in view.held[target].items()} for target in targets

@@ -240,6 +240,18 @@ def _rows(pieces: Sequence[str]) -> list[str]:
     return [f"  {row}" for row in text.split("\n")] if text else ["  (nothing)"]
 
 
+async def load_after(
+    ledger: Ledger, made: Sequence[Entry], recorded: Mapping[str, bytes]
+) -> Mapping[Target, str]:
+    """Return the texts of the targets in which changes took effect, as the last of them left each. What was
+    just `recorded` need not be read."""
+    active = [each.change for each in made if each.change.standing is ChangeState.ACTIVE]
+    names = {change.target: delta.after or "" for change in active for delta in change.deltas}
+    missing = {*names.values()} - recorded.keys() - {""}
+    known = {"": b"", **recorded, **(await ledger.contents(missing) if missing else {})}
+    return {target: known[name].decode() for target, name in names.items()}
+
+
 async def is_standing(ledger: Ledger, entry: Entry) -> bool:
     """Return whether a change has effect, or still waits for an answer."""
     if not entry.settled:

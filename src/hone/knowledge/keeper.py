@@ -48,7 +48,7 @@ from hone.knowledge.admission import (
 from hone.knowledge.cues import asks_to_change
 from hone.knowledge.file_sync import FileSync
 from hone.knowledge.folding import Batch, Draft, Files, Loaded, Step, load_steps
-from hone.knowledge.noting import Noting
+from hone.knowledge.noting import Noting, list_compared, read_ahead
 from hone.knowledge.own_words import Edits
 from hone.knowledge.skills import bundled, folder
 from hone.knowledge.skills.facts import facts, find_protection, new_lines, split_facts, touches_scripts
@@ -64,13 +64,11 @@ if TYPE_CHECKING:
 
 OWNER = Author(Actor.OWNER)
 
-
 Finish = Callable[[Sequence[Change], Mapping[str, bytes]], Awaitable[Sequence[Entry]]]
 """Records changes together with whatever must happen in the same transaction."""
 Close = Callable[[Sequence[Change], Mapping[str, bytes], Sequence[str]], Awaitable[Sequence[Entry]]]
 """Like Finish, and with the reasons why batches were refused."""
 MET = "it met a change that was made meanwhile"
-
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -159,11 +157,7 @@ class Keeper:
 
     async def texts_after(self, made: Sequence[Entry]) -> Mapping[Target, str]:
         """Return the parts of the journal in which changes took effect, as the last of them left each."""
-        active = [each.change for each in made if each.change.standing is ChangeState.ACTIVE]
-        names = {change.target: delta.after or "" for change in active for delta in change.deltas}
-        missing = {*names.values()} - self._recorded.keys() - {""}
-        known = {"": b"", **self._recorded, **(await self.ledger.contents(missing) if missing else {})}
-        return {target: known[name].decode() for target, name in names.items()}
+        return await folding.load_after(self.ledger, made, self._recorded)
 
     async def is_in_sync(self, target: Target) -> bool:
         """Return whether the files say what the ledger says. Raises StoreError if they cannot be read."""
@@ -180,17 +174,17 @@ class Keeper:
         """Return the changes that are answered or undone with this one, itself included, oldest first."""
         return await folding.find_group(self.ledger, entry)
 
-    def lock(self) -> AbstractAsyncContextManager[None]:
-        """Exclude every other writer of this home. Not to be cancelled."""
-        return self.file_sync.lock() if self.file_sync else nullcontext()
+    def lock(self, targets: Sequence[Target] = ()) -> AbstractAsyncContextManager[None]:
+        """Exclude every other writer of this home, to change some targets. Not to be cancelled."""
+        return self.file_sync.lock(targets) if self.file_sync else nullcontext()
 
-    async def attempt(self, change: Callable[[], Awaitable[T]]) -> T:
+    async def attempt(self, change: Callable[[], Awaitable[T]], targets: Sequence[Target] = ()) -> T:
         """Make a change under the lock, and make it anew if another machine was faster."""
         if self.rules.closed:
             raise Refused(self.rules.closed)
 
         async def work() -> T:
-            async with self.lock():
+            async with self.lock(targets):
                 return await change()
 
         return await repeat(work, self.file_sync.tries if self.file_sync else 1)
@@ -249,12 +243,18 @@ class Keeper:
         draft = Draft(target, ChangeKind.INSTALL if files else ChangeKind.UNINSTALL, before, files)
         return (await self._record([draft], author, Verdict(ChangeState.ACTIVE, True, "")))[0]
 
-    @exclusive
     async def note(
         self, edits: Edits, author: Author, kind: ChangeKind | None = None, *, moved: ChangeId | None = None
     ) -> Sequence[Entry]:
         """Change the journal: all of the edits or none. If they move an entry that change `moved` brought,
         they are undone together, too. Raises Refused or StoreError."""
+        read_ahead(edits, author)
+        wanted = list_compared(edits, author)
+        return await uninterrupted(self.attempt(lambda: self._note(edits, author, kind, moved), wanted))
+
+    async def _note(
+        self, edits: Edits, author: Author, kind: ChangeKind | None, moved: ChangeId | None
+    ) -> Sequence[Entry]:
         made = await self._noting.prepare(edits, author, kind, self._mode(author))
         # An entry that takes the place of several is undone as one.
         is_wider = len(made.drafts) > len({target for target, _ in edits})

@@ -2,6 +2,7 @@
 in the journal or in a skill, can be judged anew."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import date
 
 from msgspec import Struct
@@ -10,8 +11,9 @@ from hone.core.clock import Clock
 from hone.core.errors import AlreadyKnown, Refused
 from hone.core.ledger import MEMORY, USER, Author, ChangeKind, ChangeState, Target
 from hone.core.value import replace
-from hone.knowledge import journal, places
+from hone.knowledge import journal, places, validity
 from hone.knowledge.admission import (
+    FAULTS,
     FOREIGN,
     TRUSTED,
     LearningMode,
@@ -22,9 +24,11 @@ from hone.knowledge.admission import (
     defer,
     judge,
 )
-from hone.knowledge.cues import asks_to_change
+from hone.knowledge.cues import asks_to_change, is_negative_claim
 from hone.knowledge.folding import Draft, Files, Loaded
 from hone.knowledge.own_words import Edits, check_words, put_in_own_words
+from hone.knowledge.quoting import quotes
+from hone.knowledge.resemblance import gist
 from hone.knowledge.skills.facts import facts, find_protection, new_lines, touches_scripts
 from hone.knowledge.vetting import AGENTS, Vetted, Vetting
 
@@ -86,9 +90,7 @@ class Noting:
         flags = [flag for *_, found in screened for flag in found]
         wanted = [(target, edit) for target, edit, _ in screened]
         vetted = author.actor in AGENTS
-        # An agent's entry is compared with those of other parts.
-        compared = (MEMORY, USER) if vetted else ()
-        held = await self._load(list(dict.fromkeys((*compared, *(target for target, _ in edits)))))
+        held = await self._load(list_compared(edits, author))
         texts = _texts(held)
         if vetted:
             wanted = await self._vetting.settle(wanted, texts, author, self._today)
@@ -143,6 +145,23 @@ class Noting:
     @property
     def _today(self) -> date:
         return self._clock.now().astimezone().date()
+
+
+def list_compared(edits: Edits, author: Author) -> Sequence[Target]:
+    """Return the parts of the journal that are needed for a change. An agent's entry is compared with those
+    of other parts."""
+    compared = (MEMORY, USER) if author.actor in AGENTS else ()
+    return list(dict.fromkeys((*compared, *(target for target, _ in edits))))
+
+
+def read_ahead(edits: Edits, author: Author) -> None:
+    """Read what an agent wants to write before others have to wait: the answers are kept until they are asked
+    for under the lock."""
+    for edit in (edit for _, edit in edits if author.actor in AGENTS):
+        if isinstance(edit, journal.Add | journal.ReplaceEntry):
+            with suppress(Refused, *FAULTS):  # they come again, and are answered there
+                words = validity.read(journal.normalize(clean(edit)[0].text)).wording
+                gist(words), is_negative_claim(words), quotes(words, author.quotes)
 
 
 def _texts(held: Loaded) -> Mapping[Target, str]:

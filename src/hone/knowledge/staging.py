@@ -1,6 +1,7 @@
 """Stage changes that only one run sees until they are committed together, or dropped."""
 
-from collections.abc import Collection, Mapping, Sequence, Set
+import asyncio
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from datetime import datetime
 
 from hone.core.errors import Conflict
@@ -61,7 +62,14 @@ class StagedLedger:
             self._held[target] = dict(await self._base.held(target))
         return self._held[target]
 
-    async def view(self, targets: Collection[Target], known: Set[str] = frozenset()) -> LedgerView:
+    async def view(
+        self,
+        targets: Collection[Target],
+        known: Set[str] = frozenset(),
+        first: Callable[[], object] | None = None,
+    ) -> LedgerView:
+        if first:
+            await asyncio.to_thread(first)
         held = {target: await self.held(target) for target in targets}
         wanted = {name for each in held.values() for name in each.values()} - known
         return LedgerView(await self.latest(), held, {}, await self.contents(wanted))

@@ -2,7 +2,7 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Set
+from collections.abc import Callable, Collection, Mapping, Set
 from typing import Any
 
 import apsw
@@ -203,8 +203,13 @@ def _publish(connection: apsw.Connection, files: Mapping[tuple[Target, str], Pub
 
 
 def _view(
-    connection: apsw.Connection, targets: Collection[Target], known: Set[str] = frozenset()
+    connection: apsw.Connection,
+    targets: Collection[Target],
+    known: Set[str] = frozenset(),
+    first: Callable[[], object] | None = None,
 ) -> LedgerView:
+    if first:
+        first()
     held = {target: _held(connection, target) for target in targets}
     contents = _contents(connection, {name for each in held.values() for name in each.values()} - known)
     return LedgerView(_latest(connection), held, _prints(connection, targets), contents)

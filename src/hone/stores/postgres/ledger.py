@@ -1,7 +1,8 @@
 """The ledger in PostgreSQL, in the same database as the sessions: changes, contents, and holdings."""
 
+import asyncio
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Set
+from collections.abc import Callable, Collection, Mapping, Set
 from typing import Any
 
 from hone.core.errors import Corrupt
@@ -198,7 +199,14 @@ class PostgresLedger(PostgresStore):
     held_below = reads(_held_below)
     contents = reads(_contents)
 
-    async def view(self, targets: Collection[Target], known: Set[str] = frozenset()) -> LedgerView:
+    async def view(
+        self,
+        targets: Collection[Target],
+        known: Set[str] = frozenset(),
+        first: Callable[[], object] | None = None,
+    ) -> LedgerView:
+        if first:
+            await asyncio.to_thread(first)
         return await self._database.read(lambda rows: _view(rows, self._checkout, targets, known))
 
     async def published_files(
