@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from hone.core.regex import find_needles, fold, has_any
 from hone.core.screen import _PATTERNS
+from hone.core.secrets.scan import Anchors, find_common
 from hone.knowledge.lexicon import lexicons
 
 ORDERS = [each for patterns in _PATTERNS.values() for each in patterns]
@@ -56,3 +57,32 @@ def test_letters_that_match_each_other_without_regard_to_case_are_folded_alike()
     for letter in {each for pattern in ORDERS for each in pattern if each.isalpha()}:
         same = re.findall(re.escape(letter), letters, re.IGNORECASE)
         assert {fold(each) for each in same} == {fold(letter)}
+
+
+ANCHORS = (("password", 1), ("token", 2), ("://", 3), ("_pass", 4))
+EDITS = st.tuples(
+    st.integers(0, 1_500),
+    st.integers(0, 6),
+    st.sampled_from(("", "pass", "word", "tok", "en", ":", "//", "x")),
+)
+
+
+@given(st.lists(EDITS, max_size=12))
+def test_anchors_are_found_in_a_text_that_grew_from_one_without_any(
+    edits: list[tuple[int, int, str]],
+) -> None:
+    """Also one that is put together at the border of a change."""
+    anchors, text = Anchors(ANCHORS), "- A fact about things.\n" * 60
+    for at, gone, new in edits:
+        for place in (at, text.find("pass") + 4, text.find("tok") + 3, text.find(":") + 1):
+            changed = text[:place] + new + text[place + gone :]
+            assert sorted(anchors.find(changed)) == sorted(Anchors(ANCHORS).find(changed))
+            text = changed
+
+
+@given(st.text("ab", max_size=8), st.text("ab", max_size=8))
+def test_what_texts_have_in_common_at_their_ends_never_overlaps(one: str, other: str) -> None:
+    head, tail = find_common(one, other)
+    assert one[:head] == other[:head]
+    assert one[len(one) - tail :] == other[len(other) - tail :]
+    assert head + tail <= min(len(one), len(other))

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from hone.core.regex import find_needles, fold, has_any, regex
 from hone.core.secrets import redact
+from hone.core.secrets.scan import find_common
 from hone.core.visible import bare, visible
 
 HIDDEN = "it has hidden characters"
@@ -178,25 +179,11 @@ def _keep_quiet(text: str) -> None:
 
 def _around(before: str, after: str) -> str:
     """Return the lines of a text that were changed, with those on each side that are near."""
-    head = _find_difference(before, after)
-    rest = min(len(before), len(after)) - head
-    tail = _find_difference(before[len(before) - rest :][::-1], after[len(after) - rest :][::-1])
+    head, tail = find_common(before, after)
     start, end = after.rfind("\n", 0, head) + 1, len(after) - tail
     above = _last_lines(after[:start], _NEAR)
     below = _last_lines(after[end:][::-1], _NEAR + 1)[::-1]  # the first of them is a part of a line
     return f"{above}{after[start:end]}{below}"
-
-
-def _find_difference(one: str, other: str) -> int:
-    """Return how many letters two texts have in common at their beginning."""
-    low, high = 0, min(len(one), len(other))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if one[low:middle] == other[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
 
 
 def _last_lines(text: str, count: int) -> str:

@@ -186,9 +186,10 @@ class FileSync:
             return tuple(known[spot] for spot in spots)
         return (await self.aside(lambda: self.disk.sight(spots, usable=True))).seen
 
-    def publish_later(self, target: Target, files: Files, lag: float) -> None:
-        """Write what was just recorded within `lag` seconds, or when `settle` is called."""
-        self._bodies |= {digest(data): data for data in files.values()}
+    def publish_later(self, target: Target, contents: Mapping[str, bytes], lag: float) -> None:
+        """Write what was just recorded within `lag` seconds, or when `settle` is called. `contents` are what
+        is new, by digest."""
+        self._bodies |= contents
         self._late.add(target, lag)
 
     async def settle(self) -> None:

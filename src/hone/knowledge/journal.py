@@ -103,7 +103,7 @@ def entries(text: str) -> tuple[str, ...]:
 @lru_cache(maxsize=_RECENT)
 def size(text: str) -> int:
     """What the limit counts: the characters of the entries, without their dates."""
-    return sum(len(read(entry).wording) for entry in entries(text))
+    return sum([len(read(entry).wording) for entry in entries(text)])
 
 
 def format_entry(entry: str) -> str:
@@ -199,7 +199,8 @@ def _added(text: str, entry: str) -> str:
     places = (at for at in range(len(found) - 1, -1, -1) if found[at].entry is not None)
     last = next(places, len(found) - 1)
     above, below = found[: last + 1], found[last + 1 :]
-    head, tail = ("".join(block.raw for block in part) for part in (above, below))
+    tail = "".join([block.raw for block in below])
+    head = text[: len(text) - len(tail)]
     after = f"{_ended(head)}{raw}{tail}"
     new = parse(raw)
     if len(new) == 1 and _ended(head) == head:

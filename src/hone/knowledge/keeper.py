@@ -490,7 +490,7 @@ class Keeper:
                 self._vetting.remember_replaced(drafts)
             for draft in drafts:
                 if self.file_sync and lag:
-                    self.file_sync.publish_later(draft.target, draft.after, lag)
+                    self.file_sync.publish_later(draft.target, contents, lag)
                 else:
                     await self._publish(draft.target, draft.after)
         return entries

@@ -119,7 +119,10 @@ def contradicts(one: str, other: str) -> bool:
 def find_contradicting(text: str, others: Sequence[str]) -> list[int]:
     """Return the places of the lessons that contradict another one."""
     new = gist(text)
-    return [at for at, other in enumerate(others) if _excludes(new, gist(other))]
+    gists = list(map(gist, others))
+    if not new.values:  # then only a denial can
+        return [at for at, old in enumerate(gists) if old.negated != new.negated and _excludes(new, old)]
+    return [at for at, old in enumerate(gists) if _excludes(new, old)]
 
 
 def _excludes(a: Gist, b: Gist) -> bool:

@@ -5,7 +5,7 @@ lies in their homes. There is no lock that all machines share: a change that ano
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TypeVar
@@ -82,7 +82,7 @@ class ServedKnowledge:
         }
         return folding.Loaded(files)
 
-    def publish_later(self, target: Target, files: Files, lag: float) -> None:
+    def publish_later(self, target: Target, contents: Mapping[str, bytes], lag: float) -> None:
         """What is recorded is all there is."""
 
     async def settle(self) -> None:

@@ -7,6 +7,7 @@ owner has said it since. One that the owner took back stays away until the owner
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import date, timedelta
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -372,11 +373,16 @@ def _has_taken_back(known: Sequence[Withdrawal], target: Target, author: Author)
     )
 
 
-def differences(draft: Draft) -> tuple[list[str], list[str]]:
+def differences(draft: Draft) -> tuple[Sequence[str], Sequence[str]]:
     """Return the entries that a change of the journal brings, and those that it takes away."""
     path = places.path_of(draft.target)
-    before, after = (entries_in(files.get(path)) for files in (draft.before, draft.after))
-    return find_missing(after, before), find_missing(before, after)
+    return _differ(draft.before.get(path), draft.after.get(path))
+
+
+@lru_cache(maxsize=16)  # a change is asked about several times
+def _differ(before: bytes | None, after: bytes | None) -> tuple[Sequence[str], Sequence[str]]:
+    old, new = entries_in(before), entries_in(after)
+    return tuple(find_missing(new, old)), tuple(find_missing(old, new))
 
 
 def _read_change(made: Sequence[Step], target: Target) -> ReadChange:
