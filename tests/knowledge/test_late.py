@@ -1,5 +1,6 @@
 """C1, C2: what an agent notes counts at once, and its file follows; nobody's words are lost in between."""
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -21,7 +22,7 @@ from hone.core.ledger import (
 from hone.core.trust import Trust
 from hone.core.value import replace
 from hone.files.tree import FileTree
-from hone.knowledge.admission import DEFAULTS
+from hone.knowledge.admission import DEFAULTS, KeeperRules
 from hone.knowledge.journal import Add, entries
 from hone.knowledge.keeper import OWNER, Keeper
 from hone.stores.database import Database
@@ -33,19 +34,22 @@ LATE = replace(DEFAULTS, lag=3_600)
 
 
 class Counting(SqliteLedger):
-    published = 0
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
+        self.published, self.marked = 0, asyncio.Event()
 
     async def mark_published(self, files: Mapping[tuple[Target, str], PublishedFile | None]) -> None:
         self.published += 1
         await super().mark_published(files)
+        self.marked.set()
 
 
 @asynccontextmanager
-async def keeping(home: Path) -> AsyncIterator[tuple[Keeper, Counting]]:
+async def keeping(home: Path, rules: KeeperRules = LATE) -> AsyncIterator[tuple[Keeper, Counting]]:
     """A keeper that ends without publishing, as if it were killed."""
     database = Database.open(home / "hone.db")
     ledger = Counting(database)
-    keeper = Keeper(ledger, FileTree(home), ManualClock(), lambda _: None, LATE)
+    keeper = Keeper(ledger, FileTree(home), ManualClock(), lambda _: None, rules)
     try:
         yield keeper, ledger
     finally:
@@ -65,6 +69,14 @@ async def test_notes_in_quick_succession_are_published_once(home: Path) -> None:
         await keeper.settle()
         assert (home / "MEMORY.md").read_text() == "- One.\n- Two.\n- Three.\n"
         assert ledger.published == 1
+
+
+async def test_the_file_follows_by_itself(home: Path) -> None:
+    async with keeping(home, replace(DEFAULTS, lag=0.001)) as (keeper, ledger):
+        await note(keeper, "One.")
+        async with asyncio.timeout(20):
+            await ledger.marked.wait()
+        assert (home / "MEMORY.md").read_text() == "- One.\n"
 
 
 async def test_whoever_reads_or_writes_next_publishes_what_a_killed_process_noted(home: Path) -> None:

@@ -1306,6 +1306,14 @@ MUTATIONS = (
         "tests/core/test_screen.py",
     ),
     of(
+        "files at the end",
+        "a process that ends leaves older files behind",
+        "app.py",
+        "            await self.keeper.settle()\n",
+        "",
+        "tests/story/test_files_follow.py",
+    ),
+    of(
         "secrets in what is known",
         "a secret is written down",
         "knowledge/admission.py",
