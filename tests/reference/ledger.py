@@ -122,12 +122,14 @@ class InMemoryLedger:
         targets: Collection[Target],
         known: Set[str] = frozenset(),
         first: Callable[[], object] | None = None,
+        since: ChangeId | None = None,
     ) -> LedgerView:
         if first:
             await asyncio.to_thread(first)
         held = {target: await self.held(target) for target in targets}
         contents = await self.contents({name for each in held.values() for name in each.values()} - known)
-        return LedgerView(await self.latest(), held, await self.published_files(targets), contents)
+        made = None if since is None else frozenset(each.change.kind for each in self._entries[since:])
+        return LedgerView(await self.latest(), held, await self.published_files(targets), contents, made)
 
     async def published_files(
         self, targets: Collection[Target]

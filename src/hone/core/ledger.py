@@ -248,12 +248,14 @@ class PublishedFile(Struct, frozen=True):
 
 class LedgerView(Struct, frozen=True):
     """What some targets hold and what of them was put on the disk, with the last change by then. `contents`
-    are those they hold, by digest, without those that were known."""
+    are those they hold, by digest, without those that were known. `kinds` are those of the latest changes, if
+    they were asked for."""
 
     latest: ChangeId
     held: Mapping[Target, Held]
     published: Mapping[tuple[Target, str], PublishedFile]
     contents: Mapping[str, bytes]
+    kinds: frozenset[ChangeKind] | None = None
 
 
 class Ledger(Protocol):
@@ -292,10 +294,12 @@ class Ledger(Protocol):
         targets: Collection[Target],
         known: Set[str] = frozenset(),
         first: Callable[[], object] | None = None,
+        since: ChangeId | None = None,
     ) -> LedgerView:
         """Return what `latest`, `held`, `published_files` and `contents` return, all from one moment. What is
         `known`, by digest, is left out of the contents. `first` is called before that moment, and where it
-        may block: one trip to another thread does for both. What it raises is raised."""
+        may block: one trip to another thread does for both. What it raises is raised. The kinds are of the
+        changes `since` another one."""
         ...
 
     async def held_below(self, beginning: str) -> Mapping[Target, Held]:

@@ -12,10 +12,12 @@ from hone.core.clock import Clock
 from hone.core.errors import Busy, Refused, StoreError
 from hone.core.ledger import (
     MEMORY,
+    START,
     USER,
     Actor,
     Author,
     Change,
+    ChangeId,
     ChangeKind,
     Ledger,
     LedgerView,
@@ -73,6 +75,8 @@ class FileSync:
         self._late = LatePublisher(self._publish_late)
         self._glanced: Sight | None = None
         """How the journal looked when the lock was taken."""
+        self._latest: ChangeId | None = None
+        """The last change when the journal was last loaded."""
         self._seen: LedgerView | None = None
         """What the ledger held when the lock was taken."""
         self._bodies: dict[str, bytes] = {}
@@ -101,7 +105,7 @@ class FileSync:
 
                 try:
                     if targets:
-                        self._seen = await self._ledger.view(targets, frozenset(self._bodies), enter)
+                        self._seen = await self._view(targets, enter)
                     else:
                         await self.aside(enter)
                     yield
@@ -162,7 +166,7 @@ class FileSync:
         at ledger and disk. Files that are older than the ledger are published within `lag` seconds."""
         view, self._seen = self._seen, None
         if view is None or view.held.keys() != {*targets}:
-            view = await self._ledger.view(targets, frozenset(self._bodies))
+            view = await self._view(targets)
         bodies = {**self._bodies, **view.contents}
         files: dict[Target, Files] = {
             target: {path: bodies[name] for path, name in view.held[target].items()} for target in targets
@@ -177,7 +181,11 @@ class FileSync:
                 self._late.add(target, lag)
             elif state is not FileState.FINE:
                 files[target], changed = await self.sync(target), True
-        return Loaded(files, None if changed else view.latest)
+        since, self._latest = self._latest, view.latest
+        return Loaded(files, None if changed else view.latest, since or START, view.kinds)
+
+    async def _view(self, targets: Sequence[Target], first: Callable[[], object] | None = None) -> LedgerView:
+        return await self._ledger.view(targets, frozenset(self._bodies), first, self._latest)
 
     async def _glance(self, spots: Sequence[str]) -> Seen:
         """Look at places without opening them. The lock has brought a look at those of the whole home."""

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from hone.core.errors import Refused
 from hone.core.ledger import (
+    START,
     Author,
     Change,
     ChangeId,
@@ -34,10 +35,13 @@ Files = Mapping[str, bytes]
 
 
 class Loaded(Struct, frozen=True):
-    """What targets hold. `latest` is the last change by then; None if that is not known."""
+    """What targets hold. `latest` is the last change by then; None if that is not known. `kinds` are those of
+    the changes after `since`, if that is known."""
 
     files: Mapping[Target, Files]
     latest: ChangeId | None = None
+    since: ChangeId = START
+    kinds: frozenset[ChangeKind] | None = None
 
 
 async def load(ledger: Ledger, target: Target) -> Files:

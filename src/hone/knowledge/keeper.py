@@ -483,7 +483,6 @@ class Keeper:
             return [same]
         changes, contents = folding.changes(drafts, self.rules.sign(author), verdict, group)
         entries = await self.ledger.record(changes, contents, self._clock.now())
-        self.withdrawals.pass_over(entries)
         self._recorded = contents
         if verdict.standing is ChangeState.ACTIVE:
             if isinstance(self.ledger, StagedLedger):

@@ -91,6 +91,7 @@ class Noting:
         wanted = [(target, edit) for target, edit, _ in screened]
         vetted = author.actor in AGENTS
         held = await self._load(list_compared(edits, author))
+        self._vetting.withdrawals.pass_over(held)
         texts = _texts(held)
         if vetted:
             wanted = await self._vetting.settle(wanted, texts, author, self._today)

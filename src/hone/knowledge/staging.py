@@ -67,6 +67,7 @@ class StagedLedger:
         targets: Collection[Target],
         known: Set[str] = frozenset(),
         first: Callable[[], object] | None = None,
+        since: ChangeId | None = None,
     ) -> LedgerView:
         if first:
             await asyncio.to_thread(first)

@@ -28,7 +28,7 @@ from hone.core.ledger import (
     Target,
 )
 from hone.knowledge import places
-from hone.knowledge.folding import Step
+from hone.knowledge.folding import Loaded, Step
 from hone.knowledge.journal import compare, find_missing, lines_in
 from hone.knowledge.origins import Origins
 from hone.knowledge.resemblance import is_same, resembles, shares_words
@@ -108,13 +108,13 @@ class Withdrawals:
             self._upto = latest
         return tuple(self._known.values())
 
-    def pass_over(self, made: Sequence[Entry]) -> None:
-        """Leave out changes that were just made, if they come right after the last look and can take nothing
-        back: they need not be read."""
-        ids = [each.id for each in made]
-        follow = ids == list(range(self._upto + 1, self._upto + 1 + len(ids)))
-        if made and follow and not any(each.change.kind in _KINDS for each in made):
-            self._upto = made[-1].id
+    def pass_over(self, loaded: Loaded) -> None:
+        """Leave out changes since the last look if none of them can take something back: they need not be
+        read."""
+        if loaded.latest is None or loaded.kinds is None or not loaded.since <= self._upto <= loaded.latest:
+            return
+        if loaded.kinds.isdisjoint(_KINDS):
+            self._upto = loaded.latest
 
     async def was_owners_word(self, withdrawal: Withdrawal, text: str) -> bool:
         """Whether an entry that the owner removed had come as the owner's own words."""

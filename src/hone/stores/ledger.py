@@ -46,6 +46,7 @@ CHANGES = f"SELECT {COLUMNS} FROM changes AS c WHERE id IN {CHOSEN} ORDER BY id 
 PARTS = f"WHERE change IN {CHOSEN} ORDER BY change, position"
 DELTAS = f"SELECT change, path, before, after FROM deltas {PARTS}"
 EVIDENCE = f"SELECT change, session, message, trust, digest FROM evidence {PARTS}"
+KINDS = "SELECT DISTINCT deed FROM changes WHERE id > ?"
 CONTENT = "SELECT body FROM knowledge WHERE digest = ?"
 HOLDINGS = "SELECT target, path, digest FROM holdings WHERE target >= ? AND target < ?"
 PRINTS = "SELECT target, path, digest, inode, modified FROM prints WHERE target = ?"
@@ -207,12 +208,15 @@ def _view(
     targets: Collection[Target],
     known: Set[str] = frozenset(),
     first: Callable[[], object] | None = None,
+    since: ChangeId | None = None,
 ) -> LedgerView:
     if first:
         first()
     held = {target: _held(connection, target) for target in targets}
     contents = _contents(connection, {name for each in held.values() for name in each.values()} - known)
-    return LedgerView(_latest(connection), held, _prints(connection, targets), contents)
+    made = () if since is None else connection.execute(KINDS, (since,))
+    kinds = None if since is None else frozenset(ChangeKind(kind) for (kind,) in made)
+    return LedgerView(_latest(connection), held, _prints(connection, targets), contents, kinds)
 
 
 class SqliteLedger(Store):

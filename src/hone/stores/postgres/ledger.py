@@ -9,6 +9,7 @@ from hone.core.errors import Corrupt
 from hone.core.ledger import (
     EVERY,
     ChangeId,
+    ChangeKind,
     ChangeQuery,
     Delta,
     Entry,
@@ -41,6 +42,7 @@ id IN (SELECT id FROM changes WHERE owner = %(owner)s AND session = %(session)s
     UNION SELECT change FROM evidence WHERE owner = %(owner)s AND session = %(session)s)
 """
 WAITING = f"standing = 'pending' AND {SETTLED} IS NULL"
+KINDS = "SELECT DISTINCT deed FROM changes WHERE owner = %(owner)s AND id > %(since)s"
 LATEST = "SELECT coalesce(max(id), 0) FROM changes WHERE owner = %(owner)s"
 HELD = "SELECT path, digest FROM holdings WHERE owner = %(owner)s AND target = %(target)s"
 HELD_BELOW = "SELECT target, path, digest FROM holdings WHERE owner = %(owner)s AND target ^@ %(beginning)s"
@@ -177,10 +179,15 @@ def _publish(rows: Rows, checkout: str, files: Mapping[tuple[Target, str], Publi
             rows.execute(PUBLISH, **key, **facts)
 
 
-def _view(rows: Rows, checkout: str, targets: Collection[Target], known: Set[str]) -> LedgerView:
+def _view(
+    rows: Rows, checkout: str, targets: Collection[Target], known: Set[str], since: ChangeId | None
+) -> LedgerView:
     held = {target: _held(rows, target) for target in targets}
     contents = _contents(rows, {name for each in held.values() for name in each.values()} - known)
-    return LedgerView(_latest(rows), held, _published(rows, checkout, targets), contents)
+    kinds = None
+    if since is not None:
+        kinds = frozenset(ChangeKind(kind) for (kind,) in rows.execute(KINDS, since=since))
+    return LedgerView(_latest(rows), held, _published(rows, checkout, targets), contents, kinds)
 
 
 class PostgresLedger(PostgresStore):
@@ -204,10 +211,11 @@ class PostgresLedger(PostgresStore):
         targets: Collection[Target],
         known: Set[str] = frozenset(),
         first: Callable[[], object] | None = None,
+        since: ChangeId | None = None,
     ) -> LedgerView:
         if first:
             await asyncio.to_thread(first)
-        return await self._database.read(lambda rows: _view(rows, self._checkout, targets, known))
+        return await self._database.read(lambda rows: _view(rows, self._checkout, targets, known, since))
 
     async def published_files(
         self, targets: Collection[Target]
