@@ -1,8 +1,7 @@
 """The ledger and the shelf in the memory of this process: the reference for every other store."""
 
-import asyncio
 import unicodedata
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from datetime import date, datetime
 
 from hone.core.curation import CuratorRun, CuratorRunId
@@ -121,11 +120,8 @@ class InMemoryLedger:
         self,
         targets: Collection[Target],
         known: Set[str] = frozenset(),
-        first: Callable[[], object] | None = None,
         since: ChangeId | None = None,
     ) -> LedgerView:
-        if first:
-            await asyncio.to_thread(first)
         held = {target: await self.held(target) for target in targets}
         contents = await self.contents({name for each in held.values() for name in each.values()} - known)
         made = None if since is None else frozenset(each.change.kind for each in self._entries[since:])

@@ -4,7 +4,7 @@ A target holds named contents: a journal file holds one text, a skill holds its 
 @ is a fact about the target (origin, pinned …) and is never published.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from collections.abc import Collection, Mapping, Sequence, Set
 from datetime import datetime
 from enum import StrEnum
 from typing import NewType, Protocol
@@ -293,13 +293,11 @@ class Ledger(Protocol):
         self,
         targets: Collection[Target],
         known: Set[str] = frozenset(),
-        first: Callable[[], object] | None = None,
         since: ChangeId | None = None,
     ) -> LedgerView:
         """Return what `latest`, `held`, `published_files` and `contents` return, all from one moment. What is
-        `known`, by digest, is left out of the contents. `first` is called before that moment, and where it
-        may block: one trip to another thread does for both. What it raises is raised. The kinds are of the
-        changes `since` another one."""
+        `known`, by digest, is left out of the contents. The kinds are of the changes `since`
+        another one."""
         ...
 
     async def held_below(self, beginning: str) -> Mapping[Target, Held]:

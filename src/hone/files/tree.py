@@ -184,10 +184,11 @@ class FileTree:
         return True
 
     def has_drafts(self, path: str) -> bool:
-        """Return whether a draft lies beside a file: one that is being written, or one that stayed behind."""
+        """Return whether a draft may lie beside a file: one that is being written, or that stayed behind."""
         names = parts(path)
-        with self._plainly(names), self._folder(names[:-1]) as folder:
+        with suppress(OSError), self._folder(names[:-1]) as folder:
             return any(map(is_draft, os.listdir(folder)))
+        return True
 
     def tidy(self, path: str) -> None:
         """Remove the drafts that a killed process left beside a file."""
@@ -242,12 +243,16 @@ class FileTree:
         return Sight(seen, now, max((each[-1] for each in seen if isinstance(each, tuple)), default=0))
 
     @contextmanager
-    def lock(self) -> Iterator[None]:
-        """Waits until nobody else, thread or process, holds it. It goes with a process that is killed."""
+    def lock(self, *, wait: bool = True) -> Iterator[None]:
+        """Waits until nobody else, thread or process, holds it, or raises Busy. It goes with a process that
+        is killed."""
         with self._plainly((LOCK,)), self._folder((), make=True) as root:
             if status := _lstat(LOCK, root):
                 self._insist((LOCK,), status, FileKind.FILE)
-            handle = acquire(self._root / LOCK)
+            try:
+                handle = acquire(self._root / LOCK, wait=wait)
+            except BlockingIOError as error:
+                raise Busy(f"{self._named((LOCK,))} is held by another process.") from error
         try:
             yield
         finally:

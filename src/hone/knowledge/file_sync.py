@@ -20,7 +20,6 @@ from hone.core.ledger import (
     ChangeId,
     ChangeKind,
     Ledger,
-    LedgerView,
     PublishedFile,
     Target,
     skill,
@@ -77,8 +76,6 @@ class FileSync:
         """How the journal looked when the lock was taken."""
         self._latest: ChangeId | None = None
         """The last change when the journal was last loaded."""
-        self._seen: LedgerView | None = None
-        """What the ledger held when the lock was taken."""
         self._bodies: dict[str, bytes] = {}
         """The contents of the journal as it was last loaded or recorded, by digest."""
         # One thread may wait for another process's lock while the other one writes files.
@@ -92,25 +89,21 @@ class FileSync:
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
     @asynccontextmanager
-    async def lock(self, targets: Sequence[Target] = ()) -> AsyncIterator[None]:
-        """Exclude every other writer of this home, in this process and in others. Not to be cancelled. What
-        `targets` hold is read on the way: whoever locks loads them next."""
+    async def lock(self) -> AsyncIterator[None]:
+        """Exclude every other writer of this home, in this process and in others. Not to be cancelled."""
         async with self._turn:
             with ExitStack() as held:
-
-                def enter() -> None:
-                    held.enter_context(nullcontext() if self._alone else self.disk.lock())
-                    with suppress(StoreError):  # whoever wants to know looks again
-                        self._glanced = self.disk.sight(JOURNAL, usable=True)
-
                 try:
-                    if targets:
-                        self._seen = await self._view(targets, enter)
-                    else:
-                        await self.aside(enter)
+                    # Seldom does anybody have it. To take it is quicker than to wake a thread for it.
+                    held.enter_context(nullcontext() if self._alone else self.disk.lock(wait=False))
+                except Busy:
+                    await self.aside(lambda: held.enter_context(self.disk.lock()))
+                with suppress(StoreError):  # whoever wants to know looks again
+                    self._glanced = self.disk.sight(JOURNAL, usable=True)
+                try:
                     yield
                 finally:
-                    self._glanced = self._seen = None
+                    self._glanced = None
 
     async def lay_out(self, name: str, files: Files) -> str:
         """There is nothing to do and to say: a skill's own folder is there."""
@@ -164,9 +157,7 @@ class FileSync:
     async def load(self, targets: Sequence[Target], lag: float = 0) -> Loaded:
         """Return what parts of the journal hold, the owner's edits included, like `sync` and with fewer looks
         at ledger and disk. Files that are older than the ledger are published within `lag` seconds."""
-        view, self._seen = self._seen, None
-        if view is None or view.held.keys() != {*targets}:
-            view = await self._view(targets)
+        view = await self._ledger.view(targets, frozenset(self._bodies), self._latest)
         bodies = {**self._bodies, **view.contents}
         files: dict[Target, Files] = {
             target: {path: bodies[name] for path, name in view.held[target].items()} for target in targets
@@ -183,9 +174,6 @@ class FileSync:
                 files[target], changed = await self.sync(target), True
         since, self._latest = self._latest, view.latest
         return Loaded(files, None if changed else view.latest, since or START, view.kinds)
-
-    async def _view(self, targets: Sequence[Target], first: Callable[[], object] | None = None) -> LedgerView:
-        return await self._ledger.view(targets, frozenset(self._bodies), first, self._latest)
 
     async def _glance(self, spots: Sequence[str]) -> Seen:
         """Look at places without opening them. The lock has brought a look at those of the whole home."""

@@ -48,7 +48,7 @@ from hone.knowledge.admission import (
 from hone.knowledge.cues import asks_to_change
 from hone.knowledge.file_sync import FileSync
 from hone.knowledge.folding import Batch, Draft, Files, Loaded, Step, load_steps
-from hone.knowledge.noting import Noting, list_compared, read_ahead
+from hone.knowledge.noting import Noting, read_ahead
 from hone.knowledge.own_words import Edits
 from hone.knowledge.skills import bundled, folder
 from hone.knowledge.skills.facts import facts, find_protection, new_lines, split_facts, touches_scripts
@@ -174,17 +174,17 @@ class Keeper:
         """Return the changes that are answered or undone with this one, itself included, oldest first."""
         return await folding.find_group(self.ledger, entry)
 
-    def lock(self, targets: Sequence[Target] = ()) -> AbstractAsyncContextManager[None]:
-        """Exclude every other writer of this home, to change some targets. Not to be cancelled."""
-        return self.file_sync.lock(targets) if self.file_sync else nullcontext()
+    def lock(self) -> AbstractAsyncContextManager[None]:
+        """Exclude every other writer of this home. Not to be cancelled."""
+        return self.file_sync.lock() if self.file_sync else nullcontext()
 
-    async def attempt(self, change: Callable[[], Awaitable[T]], targets: Sequence[Target] = ()) -> T:
+    async def attempt(self, change: Callable[[], Awaitable[T]]) -> T:
         """Make a change under the lock, and make it anew if another machine was faster."""
         if self.rules.closed:
             raise Refused(self.rules.closed)
 
         async def work() -> T:
-            async with self.lock(targets):
+            async with self.lock():
                 return await change()
 
         return await repeat(work, self.file_sync.tries if self.file_sync else 1)
@@ -249,9 +249,9 @@ class Keeper:
         """Change the journal: all of the edits or none. If they move an entry that change `moved` brought,
         they are undone together, too. Raises Refused or StoreError."""
         read_ahead(edits, author)
-        wanted = list_compared(edits, author)
-        return await uninterrupted(self.attempt(lambda: self._note(edits, author, kind, moved), wanted))
+        return await self._note(edits, author, kind, moved)
 
+    @exclusive
     async def _note(
         self, edits: Edits, author: Author, kind: ChangeKind | None, moved: ChangeId | None
     ) -> Sequence[Entry]:

@@ -90,7 +90,7 @@ class Noting:
         flags = [flag for *_, found in screened for flag in found]
         wanted = [(target, edit) for target, edit, _ in screened]
         vetted = author.actor in AGENTS
-        held = await self._load(list_compared(edits, author))
+        held = await self._load(_list_compared(edits, author))
         self._vetting.withdrawals.pass_over(held)
         texts = _texts(held)
         if vetted:
@@ -148,7 +148,7 @@ class Noting:
         return self._clock.now().astimezone().date()
 
 
-def list_compared(edits: Edits, author: Author) -> Sequence[Target]:
+def _list_compared(edits: Edits, author: Author) -> Sequence[Target]:
     """Return the parts of the journal that are needed for a change. An agent's entry is compared with those
     of other parts."""
     compared = (MEMORY, USER) if author.actor in AGENTS else ()

@@ -45,7 +45,7 @@ class ServedKnowledge:
         return await asyncio.to_thread(locked)
 
     @asynccontextmanager
-    async def lock(self, targets: Sequence[Target] = ()) -> AsyncIterator[None]:
+    async def lock(self) -> AsyncIterator[None]:
         """Exclude other changes of this process. Those of others end in a Conflict for one of the two."""
         async with self._turn:
             yield

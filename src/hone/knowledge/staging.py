@@ -1,7 +1,6 @@
 """Stage changes that only one run sees until they are committed together, or dropped."""
 
-import asyncio
-from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from collections.abc import Collection, Mapping, Sequence, Set
 from datetime import datetime
 
 from hone.core.errors import Conflict
@@ -66,11 +65,8 @@ class StagedLedger:
         self,
         targets: Collection[Target],
         known: Set[str] = frozenset(),
-        first: Callable[[], object] | None = None,
         since: ChangeId | None = None,
     ) -> LedgerView:
-        if first:
-            await asyncio.to_thread(first)
         held = {target: await self.held(target) for target in targets}
         wanted = {name for each in held.values() for name in each.values()} - known
         return LedgerView(await self.latest(), held, {}, await self.contents(wanted))

@@ -2,7 +2,7 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Set
+from collections.abc import Collection, Mapping, Set
 from typing import Any
 
 import apsw
@@ -207,11 +207,8 @@ def _view(
     connection: apsw.Connection,
     targets: Collection[Target],
     known: Set[str] = frozenset(),
-    first: Callable[[], object] | None = None,
     since: ChangeId | None = None,
 ) -> LedgerView:
-    if first:
-        first()
     held = {target: _held(connection, target) for target in targets}
     contents = _contents(connection, {name for each in held.values() for name in each.values()} - known)
     made = () if since is None else connection.execute(KINDS, (since,))

@@ -1,8 +1,7 @@
 """The ledger in PostgreSQL, in the same database as the sessions: changes, contents, and holdings."""
 
-import asyncio
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Set
+from collections.abc import Collection, Mapping, Set
 from typing import Any
 
 from hone.core.errors import Corrupt
@@ -210,11 +209,8 @@ class PostgresLedger(PostgresStore):
         self,
         targets: Collection[Target],
         known: Set[str] = frozenset(),
-        first: Callable[[], object] | None = None,
         since: ChangeId | None = None,
     ) -> LedgerView:
-        if first:
-            await asyncio.to_thread(first)
         return await self._database.read(lambda rows: _view(rows, self._checkout, targets, known, since))
 
     async def published_files(
