@@ -4,6 +4,7 @@ Each component is built when it is first used. A command that undoes one change 
 sandbox and no memory backend.
 """
 
+import asyncio
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, cached_property, partial
@@ -298,6 +299,8 @@ class Hone(TaskRunner):
 
     async def ready(self) -> None:
         """Let features and plugins prepare what their tools need."""
+        if self.stores.shared:
+            await asyncio.to_thread(self.folders.look)
         for part in self._parts.having("ready"):
             await part.ready()
 

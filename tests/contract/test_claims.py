@@ -6,7 +6,7 @@ import signal
 import sys
 from asyncio import create_subprocess_exec
 from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from hone.stores.claims import FileClaims
 from hone.stores.postgres import lease
 from hone.stores.postgres.claims import PostgresClaims
 from hone.stores.postgres.database import PostgresDatabase, PostgresPool
+from hone.stores.postgres.lease import ClaimLease
 from tests import databases
 from tests.contract.kinds import new_owner
 from tests.reference.claims import InMemoryClaims
@@ -189,12 +190,12 @@ async def test_a_claim_that_was_lost_is_noticed_and_taken_again_unless_somebody_
 async def test_a_process_that_beats_and_then_hangs_loses_its_claims_and_knows_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Here PostgreSQL waits for a moment, elsewhere for ten seconds."""
+    """Here PostgreSQL waits for a moment, elsewhere for three seconds."""
     owner = new_owner()
     pools = [PostgresPool(databases.shared(), lanes=1, readers=1) for _ in range(2)]
     one, two = (PostgresClaims(PostgresDatabase(pool, owner)) for pool in pools)
     async with two.hold("other"), one.hold("tree"), one.hold("left"), asyncio.timeout(60):
-        monkeypatch.setattr(lease, "EXPIRE", lease.EXPIRE.replace("10s", "50ms"))
+        monkeypatch.setattr(lease, "EXPIRE", lease.EXPIRE.replace(f"{lease.SILENCE}s", "50ms"))
         await one.beat()
         await until_free(two, "tree")
         assert await two.find_held({"other"}) == {"other"}, "it never beat"
@@ -219,6 +220,29 @@ async def test_where_the_server_cannot_be_heard_a_claim_is_not_taken_for_certain
         monkeypatch.setattr(lease, "SILENCE", 0)
         assert not pool.lease.is_certain(name), "the server may have ended it without a word"
         assert await claims.confirm("tree"), "so it is asked"
+    await pool.close()
+
+
+async def test_a_process_says_for_all_its_owners_at_once_that_it_is_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pool = PostgresPool(databases.shared(), lanes=1, readers=1)
+    owners = [PostgresClaims(PostgresDatabase(pool, new_owner())) for _ in range(5)]
+    monkeypatch.setattr(lease, "FRESH", 60.0)
+    said: list[str] = []
+    beat = ClaimLease.beat
+
+    def note(of: ClaimLease, execute: Callable[[str], object]) -> None:
+        said.append("beat")
+        beat(of, execute)
+
+    monkeypatch.setattr(ClaimLease, "beat", note)
+    for claims in owners:
+        await claims.beat()
+    assert said == ["beat"]
+    monkeypatch.setattr(lease, "FRESH", 0.0)
+    await owners[0].beat()
+    assert said == ["beat"] * 2
     await pool.close()
 
 

@@ -19,6 +19,7 @@ from hone.stores.postgres.database import PostgresDatabase, Rows
 from hone.stores.postgres.examine import examine_database
 from hone.stores.postgres.search_source import PostgresSource
 from hone.stores.recall import search
+from hone.stores.stemming import split
 from tests import databases
 from tests.contract.kinds import new_owner, sqlite
 from tests.contract.kinds import postgres as shared_stores
@@ -196,6 +197,28 @@ async def test_any_word_however_long_and_any_message_however_full_is_found(store
         assert hits[0].passage.number == number, words[:20]
     other = f"{long[:-1]}{'0' if long[-1] != '0' else '1'}"
     assert (await stores.recall.search(Query(other))).hits == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "Rain, and rain again: raining in Zürich, 东京 and Москва.",
+        "again " * 300,
+        " ".join(f"w{number}" for number in range(17_000)) + " w1",
+    ],
+)
+async def test_the_server_reads_words_and_places_as_they_were_written(stores: Stores, text: str) -> None:
+    expected: dict[str, list[int]] = {}
+    for place, stem in enumerate(split(text), 1):
+        places = expected.setdefault(f"ab/{stem}", [])
+        if place <= 16_383 and len(places) < 255:
+            places.append(place)
+    database: PostgresDatabase = stores.recall._database  # type: ignore[attr-defined]
+    query = "SELECT lexeme, positions FROM unnest((%(words)b::tsvector[])[1])"
+    words = [passages.write_words("ab/", text)]
+    found = await database.read(lambda rows: rows.execute(query, words=words).fetchall())
+    assert {word: places or [] for word, places in found} == expected
 
 
 async def test_two_searches_at_once_index_each_message_once(stores: Stores) -> None:

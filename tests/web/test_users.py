@@ -2,10 +2,12 @@
 
 import asyncio
 import json
+import threading
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -15,16 +17,20 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from hone.core.clock import ManualClock
+from hone.core.documents import RULES, DocumentKind
 from hone.core.messages import Message, Role, assistant
 from hone.features.users.service import make_key
 from hone.models.scripted import call
 from hone.settings import Settings
 from hone.settings.sections import PriceSettings, ServeSettings
 from hone.stores.postgres.database import PostgresDatabase, PostgresPool
+from hone.stores.postgres.documents import PostgresDocuments
 from hone.stores.postgres.user_admin import UserAdmin
 from hone.stores.postgres.users import PostgresUsers
 from hone.web.tenants import IDLE, Tenants
 from hone.web.user_gate import MOST_GUESSES
+from hone.web.user_limits import LINGER, LONGEST, SPACE, LateRefusals
 from tests import databases
 from tests.conftest import Figures, Tier
 from tests.web.rig import PATIENCE, Running, running
@@ -422,3 +428,44 @@ async def test_an_erased_user_leaves_no_row_and_others_keep_theirs(tmp_path: Pat
                 assert connection.execute(query).fetchone() == (0,), table
         assert (await alice.get("/api/sessions")).status_code == 401
         assert len((await bob.get("/api/sessions")).json()["sessions"]) == 1
+
+
+class StillClock(ManualClock):
+    async def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+
+
+async def test_refusals_of_one_user_leave_late_and_one_after_another() -> None:
+    """Clients that hear at once that they come too early would all ask again at once."""
+    clock = StillClock()
+    late = LateRefusals(clock)
+    for _ in range(300):
+        await late.wait("alice")
+    await late.wait("bob")
+    alice = clock.slept[:-1]
+    assert clock.slept[-1] == alice[0] == LINGER
+    assert [round(after - before, 6) for before, after in pairwise(alice[:181])] == [SPACE] * 180
+    assert max(alice) == LONGEST
+    clock.advance(60.0)
+    await late.wait("alice")
+    assert clock.slept[-1] == LINGER
+
+
+async def test_a_conversation_begins_without_a_question_that_holds_up_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A document that is read in the thread of the server makes everybody wait for the database."""
+    asked: list[str] = []
+    read = PostgresDocuments.read
+
+    def note(documents: PostgresDocuments, kind: DocumentKind, name: str) -> bytes | None:
+        if kind == RULES and threading.current_thread() is threading.main_thread():
+            asked.append(name)
+        return read(documents, kind, name)
+
+    async with serving(tmp_path) as team, team.client(team.add("alice")) as alice:
+        body = {"messages": [{"role": "user", "content": "Hello."}]}
+        assert (await alice.post("/v1/chat/completions", json=body)).status_code == 200
+        monkeypatch.setattr(PostgresDocuments, "read", note)
+        assert (await alice.post("/v1/chat/completions", json=body)).status_code == 200
+    assert asked == []

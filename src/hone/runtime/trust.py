@@ -2,6 +2,7 @@
 
 import json
 import os
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator
 from datetime import date
 from pathlib import Path
@@ -14,6 +15,8 @@ from hone.core.visible import path_to_text
 from hone.files.repository import read_pointer
 
 TRUSTED, DECLINED, ASKED = "trusted.json", "untrusted.json", "asked.json"
+FRESH = 1.0
+"""Seconds for which answers that were read in advance count."""
 A_DAY = 2
 """Folders that the owner is asked about on one day."""
 
@@ -78,10 +81,23 @@ class Folders:
         self._trusted = trusted
         self._declined = trusted.beside(DECLINED)
         self._asked = trusted.beside(ASKED)
+        self._seen: tuple[float, list[str], list[str] | None] | None = None
 
     @classmethod
     def of(cls, documents: Documents) -> Self:
         return cls(OwnersList(documents, TRUSTED))
+
+    def look(self) -> None:
+        """Read all answers, and keep them in mind for a moment. In a server this is done in a thread, so that
+        a slow database holds up nobody else. What another machine is told meanwhile counts after it."""
+        trusted, declined = self._trusted.items(), self._declined.known()
+        self._seen = time.monotonic() + FRESH, trusted, declined
+
+    def _answers(self) -> tuple[list[str], list[str] | None]:
+        seen = self._seen
+        if seen and time.monotonic() < seen[0]:
+            return seen[1], seen[2]
+        return self._trusted.items(), self._declined.known()
 
     def label(self, path: Path) -> Trust:
         """By where a path really leads, links followed."""
@@ -124,12 +140,14 @@ class Folders:
         return False
 
     def trust(self, folder: Path) -> None:
+        self._seen = None
         name = path_to_text(folder.resolve())
         self._trusted.add(name)
         if name in self._declined.items():
             self._declined.remove(name)
 
     def decline(self, folder: Path) -> None:
+        self._seen = None
         name = path_to_text(folder.resolve())
         self._declined.add(name)
         if name in self._trusted.items():
@@ -137,6 +155,7 @@ class Folders:
 
     def forget(self, folder: Path) -> None:
         """Take an answer back. Below a trusted folder that means no: its answer must not take over."""
+        self._seen = None
         name = path_to_text(folder.resolve())
         self._trusted.remove(name)
         if self.trusts(folder):
@@ -171,10 +190,10 @@ class Folders:
             real = path.resolve()
         except (OSError, ValueError, RuntimeError):  # links in circles, names that are none
             return None, False
-        trusted, no = frozenset(self._trusted.items()), self._declined.known()
+        yes, no = self._answers()
         if no is None:  # a folder that was declined could pass for part of a trusted one
             return None, False
-        declined = frozenset(no)
+        trusted, declined = frozenset(yes), frozenset(no)
         for folder in (real, *real.parents):
             name = path_to_text(folder)
             if name in declined:

@@ -23,7 +23,7 @@ from hone.web.state import ServerState
 from hone.web.tenants import NotOpened
 from hone.web.user_gate import OLD_TICKET, TooManyGuesses, Visitor, fold_address, is_user_key
 from hone.web.user_keys import USER, UserKeys
-from hone.web.user_limits import LINGER
+from hone.web.user_limits import LateRefusals
 
 OPEN = ("/health", "/ready")
 LOGIN = "/login"
@@ -57,7 +57,7 @@ class AuthMiddleware:
         assert isinstance(state.keys, Keys)
         self._app = app
         self._keys = state.keys
-        self._clock = state.clock
+        self._late = LateRefusals(state.clock)
         self._tenants = state.tenants
         self._gate = state.tenants.gate if state.tenants else None
         self._hosts = frozenset(hosts)
@@ -121,11 +121,11 @@ class AuthMiddleware:
         except StoreError as error:
             return failure(503, "store_error", str(error))
         except TooManyGuesses:
-            await self._clock.sleep(LINGER)
+            await self._late.wait(fold_address(_address(scope)))
             return _later(429, "too_many_wrong_keys", GUESSED, PAUSE)
         visitor = scope.get(VISITOR)
         if refusal is None and visitor and visitor.wait:
-            await self._clock.sleep(LINGER)  # who floods gets fewer answers
+            await self._late.wait(visitor.user)
             return _later(429, "rate_limit_exceeded", FLOODED, visitor.wait)
         return refusal
 

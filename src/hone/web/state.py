@@ -34,7 +34,7 @@ LOOK = 1.0
 """Seconds between two looks at what other processes did."""
 BEATS = 15
 """Looks between two signs of life to clients."""
-ALIVE = 2.0
+ALIVE = 1.0
 """Seconds between two signs of life to the database."""
 JOBS = 50
 """The latest reviews, whose state is watched."""

@@ -25,8 +25,10 @@ ACTIVE, WAITING, STREAMS = 4, 64, 64
 """Requests of one user that are worked on at a time, that may wait, and streams of events, in one process."""
 SOON, LATER = 1.0, 60.0
 """Seconds after which to try again."""
-LINGER = 1.0
-"""Seconds that a refusal takes."""
+LINGER, SPACE, LONGEST = 1.0, 0.05, 10.0
+"""Seconds that a refusal takes, between two of the same user, and that one takes at most."""
+REMEMBERED = 1_000
+"""Users and addresses whose last refusal is kept in mind."""
 PACE = 0.5
 """Seconds between the beginnings of a user's turns, while others of them are under way."""
 HELD, NOTED = 2.0, 1.0
@@ -36,6 +38,23 @@ REQUESTS = "{} requests of yours are waiting. Wait until some are answered."
 REVIEWS = "{} reviews of yours are waiting. Send more when workers have done some."
 COST = "You have spent your {:.2f} USD of today. You can go on at midnight (UTC), or ask for a higher limit."
 STORAGE = "You keep {:,} MB, and your limit is {:,} MB. Delete or erase something, or ask for a higher limit."
+
+
+class LateRefusals:
+    """Lets refusals wait, and those of one user leave one after another: clients that flood get few of them,
+    and never ask again all at once."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._last: dict[str, float] = {}
+
+    async def wait(self, who: str) -> None:
+        now = self._clock.monotonic()
+        leaves = min(max(now + LINGER, self._last.pop(who, 0.0) + SPACE), now + LONGEST)
+        self._last[who] = leaves
+        if len(self._last) > REMEMBERED:
+            del self._last[next(iter(self._last))]
+        await self._clock.sleep(leaves - now)
 
 
 class UserLimiter:
@@ -55,6 +74,7 @@ class UserLimiter:
         self._measured: float | None = None
         self._turns = settings.turns
         self._next = 0.0
+        self._late = LateRefusals(clock)
         self._refused: tuple[float, LimitReached] | None = None
         self._noted: dict[str, float] = {}
 
@@ -65,8 +85,9 @@ class UserLimiter:
         if turns > 1:
             await self._pace()
         if self._refused and self._clock.monotonic() < self._refused[0]:
-            await self._clock.sleep(LINGER)
-            raise self._refused[1]
+            refusal = self._refused[1]
+            await self._late.wait(self._user)
+            raise refusal
         limits = await self._limits()
         self._turns = limits.turns or self._turns
         await self.count(turns)
@@ -147,7 +168,7 @@ class UserLimiter:
         refusal = LimitReached(sentence, wait)
         if wait > SOON:
             self._refused = now + HELD, refusal
-        await self._clock.sleep(LINGER)
+        await self._late.wait(self._user)
         return refusal
 
     def _until_midnight(self) -> float:

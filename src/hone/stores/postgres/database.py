@@ -25,7 +25,7 @@ from hone.core.monitor import DatabaseLoad
 from hone.stores.postgres.faults import describe, explain, is_lost
 from hone.stores.postgres.lease import ClaimLease
 from hone.stores.postgres.migrating import ROLE, SCHEMA, examine, migrate
-from hone.stores.postgres.text import escape_text
+from hone.stores.postgres.text import adapt
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -64,6 +64,10 @@ class Rows:
 
     def transaction(self) -> AbstractContextManager[object]:
         return self._connection.transaction()
+
+    def pipeline(self) -> AbstractContextManager[object]:
+        """Send one statement after the other without waiting for what comes of each."""
+        return self._connection.pipeline()
 
     def execute(self, query: str, **values: Any) -> Cursor[Row]:
         return self._connection.execute(query, {**values, "owner": self.owner}, binary=True)
@@ -220,7 +224,7 @@ class PostgresPool:
         connection.execute(SETTINGS, (SCHEMA, f"{PATIENCE}s", self._role, owner))
         if not reading:
             connection.execute(BREAK_OFF)
-        escape_text(connection)
+        adapt(connection)
         self._owners[connection] = owner
         return connection
 
@@ -343,8 +347,10 @@ class PostgresDatabase:
             self._pool.lease.claimed.pop(name, None)
 
     async def beat(self) -> None:
-        """From now on, what this process holds is free when it has not said so for some seconds."""
-        await self.on_claimer(lambda rows: self._pool.lease.beat(rows.execute))
+        """From now on, what this process holds is free when it has not said so for some seconds. What it said
+        a moment ago for another owner holds for all."""
+        if not self._pool.lease.is_fresh:
+            await self.on_claimer(lambda rows: self._pool.lease.beat(rows.execute))
 
     async def on_claimer(self, work: Work[T]) -> T:
         """Do it on the connection that holds the claims of this process."""

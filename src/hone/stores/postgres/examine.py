@@ -99,8 +99,8 @@ SELECT p.id, c.body FROM passages AS p JOIN contents AS c ON c.owner = p.owner A
 WHERE p.owner = %(owner)s AND p.id > %(after)s ORDER BY p.id LIMIT %(limit)s
 """
 DIFFERENT = """
-SELECT p.id FROM unnest(%(ids)s::bigint[], %(words)s::text[]) AS given (id, words)
-JOIN passages AS p ON p.owner = %(owner)s AND p.id = given.id WHERE p.words <> given.words::tsvector
+SELECT p.id FROM unnest(%(ids)s::bigint[], %(words)b::tsvector[]) AS given (id, words)
+JOIN passages AS p ON p.owner = %(owner)s AND p.id = given.id WHERE p.words <> given.words
 """
 CHECKER = """
 SELECT n.nspname::text FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = extnamespace

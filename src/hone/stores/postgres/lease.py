@@ -11,8 +11,9 @@ from typing import Any
 
 from psycopg import Connection
 
-SILENCE = 10
-"""Seconds after which a process that promised to beat, and does not, loses its claims."""
+SILENCE, FRESH = 3, 0.5
+"""Seconds after which a process that promised to beat, and does not, loses its claims, and for which a beat
+need not be repeated."""
 KNOWN_SINCE = 140000
 """The first version of PostgreSQL that ends silent connections. Older ones keep those of a hung process."""
 EXPIRE = f"SELECT set_config('idle_session_timeout', '{SILENCE}s', false)"
@@ -51,6 +52,11 @@ class ClaimLease:
         begun = time.monotonic()
         execute(EXPIRE if self._can_expire else "SELECT 1")
         self._beats, self._heard = True, begun
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether the present connection was heard a moment ago."""
+        return self._beats and self._socket is not None and time.monotonic() < self._heard + FRESH
 
     def is_certain(self, name: tuple[str, str]) -> bool:
         """Tell without asking whether a claim still holds: its connection is the present one, a server that

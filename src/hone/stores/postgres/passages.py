@@ -7,25 +7,31 @@ phrases.
 
 from functools import partial
 from hashlib import sha256
+from struct import Struct, pack
 from zlib import crc32
 
-from msgspec import Struct
+import msgspec
 
 from hone.core.messages import decode
 from hone.core.recall import said
 from hone.stores.passages import indexed
 from hone.stores.postgres.database import PostgresDatabase, Rows
+from hone.stores.postgres.text import WordVector
 from hone.stores.search_source import Expression, Term
 from hone.stores.stemming import split
 
-BATCH, BATCHES = 1_000, 20
-"""Nodes that are looked at in one transaction, and transactions before a search answers."""
+BATCH, BATCHES, PIECE = 1_000, 20, 20
+"""Nodes that are looked at in one transaction, transactions before a search answers, and messages that are
+handed to the server at once."""
 SHORT, LONGEST, KEPT = 50, 200, 120
 """Letters of a word that is short in any script, and bytes of a word in the index. Of a longer one the
 beginning is kept, and a digest of the whole."""
 PLACES, LAST_PLACE = 255, 16_383
 ROOM = 900_000
 """Bytes of all words of one message; PostgreSQL refuses more than a megabyte."""
+
+ONCE = Struct(">HH").pack
+"""How often a word occurs, and where: most occur once."""
 
 STATE = """
 SELECT CASE WHEN EXISTS (SELECT 1 FROM passages WHERE owner = %(owner)s) THEN coalesce(b.upto, 0) ELSE 0 END,
@@ -40,14 +46,12 @@ LOCK = "SELECT last FROM backlog WHERE owner = %(owner)s FOR UPDATE"
 NODES = """
 SELECT id, content FROM nodes WHERE owner = %(owner)s AND id > %(after)s ORDER BY id LIMIT %(limit)s
 """
-NEW = """
-SELECT c.digest, c.body FROM contents AS c WHERE c.owner = %(owner)s AND c.digest = ANY (%(digests)s::text[])
-    AND NOT EXISTS (SELECT 1 FROM passages AS p WHERE p.owner = c.owner AND p.content = c.digest)
-"""
+KNOWN = "SELECT content, id FROM passages WHERE owner = %(owner)s AND content = ANY (%(digests)s::text[])"
+BODIES = "SELECT digest, body FROM contents WHERE owner = %(owner)s AND digest = ANY (%(digests)s::text[])"
 PUT = """
 INSERT INTO passages (owner, id, content, words)
-SELECT %(owner)s, given.id, given.content, given.words::tsvector
-FROM unnest(%(ids)s::bigint[], %(contents)s::text[], %(words)s::text[]) AS given (id, content, words)
+SELECT %(owner)s, given.id, given.content, given.words
+FROM unnest(%(ids)s::bigint[], %(contents)s::text[], %(words)b::tsvector[]) AS given (id, content, words)
 """
 ADVANCE = """
 UPDATE backlog SET last = %(last)s, upto = greatest(upto, %(upto)s), seen = %(seen)s,
@@ -60,7 +64,7 @@ SELECT count(DISTINCT content) FROM nodes AS n WHERE owner = %(owner)s AND id > 
 """
 
 
-class Backlog(Struct, frozen=True):
+class Backlog(msgspec.Struct, frozen=True):
     """How far the index goes. All nodes up to `safe` are there. `newest` is the last one that is: others
     before it may be on their way until all transactions before `horizon` have ended."""
 
@@ -92,12 +96,17 @@ def _fill(rows: Rows, backlog: Backlog, after: int) -> int:
     rows.execute(BEGIN)
     last = int(rows.value(LOCK))
     nodes = rows.execute(NODES, after=after, limit=BATCH).fetchall()
-    order = list(dict.fromkeys(content for _, content in nodes))
-    bodies = dict(rows.pairs(NEW, digests=order))
+    order = dict.fromkeys(content for _, content in nodes)
+    known = dict(rows.pairs(KNOWN, digests=list(order)))
+    bodies = dict(rows.pairs(BODIES, digests=[each for each in order if each not in known]))
     new = [digest for digest in order if digest in bodies]
     mark = mark_of(rows.owner)
-    words = [write_words(mark, index_text(bodies[digest])) for digest in new]
-    rows.execute(PUT, ids=[last + place for place, _ in enumerate(new, 1)], contents=new, words=words)
+    with rows.pipeline():  # the server adds some while the words of the next are written here
+        for begin in range(0, len(new), PIECE):
+            piece = new[begin : begin + PIECE]
+            ids = [last + begin + place for place, _ in enumerate(piece, 1)]
+            words = [write_words(mark, index_text(bodies[digest])) for digest in piece]
+            rows.execute(PUT, ids=ids, contents=piece, words=words)
     reached = nodes[-1][0] if len(nodes) == BATCH else max(backlog.newest, after)
     rows.execute(
         ADVANCE,
@@ -122,23 +131,25 @@ def mark_of(owner: str) -> str:
     return f"{crc32(owner.encode('utf-8', 'surrogatepass')):x}/"
 
 
-def write_words(mark: str, text: str) -> str:
-    """Write a text as a tsvector. A stem holds letters and digits only, so that none has to be escaped."""
+def write_words(mark: str, text: str) -> WordVector:
+    """Write the words of a text and their places, both as the server keeps them."""
     places: dict[str, list[int]] = {}
     for place, stem in enumerate(split(text), 1):
         word = stem if len(stem) < SHORT else shorten(stem)
-        if word not in places:
-            places[word] = []
-        if place <= LAST_PLACE and len(places[word]) < PLACES:
+        if word in places:
             places[word].append(place)
-    written: list[str] = []
+        else:
+            places[word] = [place]
+    written: list[bytes] = []
     room = ROOM
-    for stem, at in places.items():
-        room -= len(mark) + len(stem.encode()) + 2 * len(at) + 8
+    for word, all in places.items():
+        at = all if all[-1] <= PLACES else [place for place in all if place <= LAST_PLACE][:PLACES]
+        data = f"{mark}{word}\0".encode()
+        room -= len(data) + 2 * len(at) + 7
         if room < 0:
             break
-        written.append(f"'{mark}{stem}':{','.join(map(str, at))}" if at else f"'{mark}{stem}'")
-    return " ".join(written)
+        written.append(data + (ONCE(1, at[0]) if len(at) == 1 else pack(f">{len(at) + 1}H", len(at), *at)))
+    return WordVector(pack(">I", len(written)) + b"".join(written))
 
 
 def shorten(stem: str) -> str:

@@ -1,11 +1,12 @@
-"""Store any text in PostgreSQL, whose text cannot hold a NUL.
+"""Store any text and the words of a text in PostgreSQL.
 
-NUL becomes two signs, and so does the sign that both begin with. The escape keeps the order of texts and of
-their beginnings, so that comparisons in the database mean what they mean here.
+Its text cannot hold a NUL. NUL becomes two signs, and so does the sign that both begin with. The escape keeps
+the order of texts and of their beginnings, so that comparisons in the database mean what they mean here.
 """
 
 from psycopg import Connection
 from psycopg.abc import Buffer
+from psycopg.adapt import Dumper
 from psycopg.pq import Format
 from psycopg.types.string import StrDumper, TextLoader
 
@@ -36,8 +37,21 @@ class _BinaryLoader(_Loader):
     format = Format.BINARY
 
 
-def escape_text(connection: Connection[tuple[object, ...]]) -> None:
-    """Make this connection escape what it sends and restore what it reads."""
+class WordVector(bytes):
+    """A tsvector in the server's binary form, which it reads in a third of the time."""
+
+
+class _VectorDumper(Dumper):
+    format = Format.BINARY
+    oid = 3614  # tsvector
+
+    def dump(self, obj: WordVector) -> Buffer | None:
+        return obj
+
+
+def adapt(connection: Connection[tuple[object, ...]]) -> None:
+    """Make this connection escape the text that it sends and restore what it reads."""
     connection.adapters.register_dumper(str, _Dumper)
+    connection.adapters.register_dumper(WordVector, _VectorDumper)
     for loader in (_Loader, _BinaryLoader):
         connection.adapters.register_loader("text", loader)

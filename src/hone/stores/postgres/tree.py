@@ -48,7 +48,7 @@ INSERT INTO prefixes (owner, digest, body) VALUES (%(owner)s, %(digest)s, %(body
 """
 PUT_CHAIN = "INSERT INTO chains (owner, prefix) VALUES (%(owner)s, %(digest)s) RETURNING id"
 NODES = """
-%(digests)s::text[], %(bodies)s::bytea[], %(nodes)s::text[], %(hashes)s::text[], %(trusts)s::smallint[],
+%(digests)s::text[], %(bodies)b::bytea[], %(nodes)s::text[], %(hashes)s::text[], %(trusts)s::smallint[],
 %(ats)s::bigint[]
 """
 PUT_NODES = f"""
