@@ -1,6 +1,7 @@
 """C1, C2: what an agent notes counts at once, and its file follows; nobody's words are lost in between."""
 
 import asyncio
+import errno
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -125,3 +126,30 @@ async def test_what_the_owner_changes_is_in_the_file_at_once(home: Path) -> None
         await note(keeper, "One.")
         await note(keeper, "Two.", author=OWNER)
         assert (home / "MEMORY.md").read_text() == "- One.\n- Two.\n"
+
+
+async def test_who_finds_the_lock_taken_waits_for_it(home: Path) -> None:
+    async with keeping(home) as (keeper, _), asyncio.timeout(20):
+        with FileTree(home).lock():
+            waiting = asyncio.create_task(note(keeper, "One."))
+            done, _ = await asyncio.wait([waiting], timeout=0.1)
+            assert not done
+        await waiting
+        assert entries(await keeper.text(MEMORY)) == ("One.",)
+
+
+async def test_an_old_version_that_could_not_be_removed_goes_with_the_next_look(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    async with keeping(home) as (keeper, _):
+        await note(keeper, "One.", author=OWNER)
+        with monkeypatch.context() as patched:
+            patched.setattr("hone.files.atomic.os.unlink", refuse)
+            await note(keeper, "Two.", author=OWNER)
+        assert [*home.glob(".hone-*.tmp")]
+    async with keeping(home) as (keeper, _):
+        assert entries(await keeper.text(MEMORY)) == ("One.", "Two.")
+        assert not [*home.glob(".hone-*.tmp")]
