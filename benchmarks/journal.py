@@ -9,18 +9,24 @@ import time
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from functools import partial
+from itertools import cycle, islice, pairwise
 from pathlib import Path
 from typing import Any
 
 from benchmarks.bench import ROOT, Bench, Command, Sample, Take, alternate, environment, lodged, row
 from benchmarks.figures import Row, Side
 from hone import Hone
-from hone.core.messages import ToolCall, user
+from hone.core.ledger import MEMORY, USER, Actor, Author, Change, ChangeKind, Delta
+from hone.core.messages import ToolCall, digest, user
 from hone.core.tool_context import ToolContext
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
+from hone.knowledge.journal import SetText
+from hone.knowledge.keeper import OWNER
+from hone.knowledge.places import path_of
 from hone.runtime.task_runner import ignore
 from hone.settings import Settings
+from hone.settings.sections import Memory
 
 WRITES = 50
 """By all processes together: as many as the journal has room for."""
@@ -81,10 +87,27 @@ def together(commands: Sequence[Command], environ: dict[str, str]) -> list[dict[
     return [json.loads(writer.communicate()[0]) for writer in writers]
 
 
-async def write(home: Path, count: int, name: str) -> dict[str, Any]:
-    settings = Settings(model="openai/scripted")
+async def furnish(hone: Hone, entries: int, changes: int) -> None:
+    """A journal with so many entries, and so many changes of another part."""
+    if entries:
+        facts = "".join(f"- Fact number {number} is about thing {7 * number}.\n" for number in range(entries))
+        await hone.keeper.note([(MEMORY, SetText(facts))], OWNER)
+    bodies = {digest(each): each for each in (b"- Likes tea.\n", b"- Likes rain.\n")}
+    names = [None, *islice(cycle(bodies), changes)]
+    made = [
+        Change(USER, ChangeKind.ADD, (Delta(path_of(USER), *pair),), Author(Actor.AGENT))
+        for pair in pairwise(names)
+    ]
+    await hone.ledger.record(made, bodies, datetime.now(UTC))
+
+
+async def write(home: Path, count: int, name: str, entries: int = 0, changes: int = 0) -> dict[str, Any]:
+    wide = Memory(memory=1_000_000) if entries else Memory()
+    settings = Settings(model="openai/scripted", memory=wide)
     texts = [f"{name} noted that item {number} is done." for number in range(count)]
     async with Hone(home=home, folder=home, settings=settings, learning="queue") as hone:
+        if entries or changes:
+            await furnish(hone, entries, changes)
         session = await hone.session()
         chain = Transcript(session.agent.prefix.digest).then(user(name), Trust.OWNER, datetime.now(UTC))
         context = ToolContext(session.agent, chain, ignore, header=session.header)
@@ -95,10 +118,11 @@ async def write(home: Path, count: int, name: str) -> dict[str, Any]:
             outcome = await memory.run(ToolCall("call", "memory", json.dumps(arguments)), context)
             return not outcome.failed
 
-        await add(f"{name} begins.")  # does not count
+        await add(f"{name} noted that it begins.")  # does not count
         await asyncio.to_thread(ready)
         begun, used = time.perf_counter(), time.process_time()
         taken = [text for text in texts if await add(text)]
+        await hone.keeper.settle()  # the file has all of them
         return {
             "wall": time.perf_counter() - begun,
             "cpu": time.process_time() - used,
@@ -116,8 +140,11 @@ def main() -> None:
     parser.add_argument("home", type=Path)
     parser.add_argument("count", type=int)
     parser.add_argument("name")
+    parser.add_argument("--entries", type=int, default=0, help="of the journal before the first write")
+    parser.add_argument("--changes", type=int, default=0, help="in the ledger before the first write")
     options = parser.parse_args()
-    print(json.dumps(asyncio.run(write(options.home, options.count, options.name))))
+    before = (options.entries, options.changes)
+    print(json.dumps(asyncio.run(write(options.home, options.count, options.name, *before))))
 
 
 if __name__ == "__main__":

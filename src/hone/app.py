@@ -34,7 +34,7 @@ from hone.core.visible import path_to_text, text_to_path
 from hone.core.work import Work, WorkObserver
 from hone.files.documents import choose_documents
 from hone.files.tree import FileTree
-from hone.knowledge.admission import KeeperRules, LearningMode
+from hone.knowledge.admission import LAG, KeeperRules, LearningMode
 from hone.knowledge.keeper import Keeper
 from hone.knowledge.library import Library
 from hone.knowledge.places import ARCHIVE, SKILL_FILES, SKILLS
@@ -155,6 +155,7 @@ class Hone(TaskRunner):
             await self.toolboxes.close()
         self.provenance.close()
         if "keeper" in built:
+            await self.keeper.settle()
             self.keeper.close()
         if "stores" in built:
             await self.stores.close()
@@ -220,7 +221,8 @@ class Hone(TaskRunner):
         limits = {MEMORY: memory.memory, PROFILE: memory.user, "project": memory.project}
         modes = {Actor.AGENT: learning.agent, Actor.REVIEW: learning.review, Actor.CURATOR: learning.curator}
         named = {actor: LearningMode(mode) for actor, mode in modes.items()}
-        return KeeperRules(limits, named, self.stores.closed, LearningMode(learning.merges), self.platform)
+        closed, merges = self.stores.closed, LearningMode(learning.merges)
+        return KeeperRules(limits, named, closed, merges, self.platform, LAG)
 
     # Sessions
 

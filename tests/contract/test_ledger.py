@@ -373,6 +373,29 @@ async def test_prints_are_noted_replaced_and_taken_away(ledger: Ledger) -> None:
     assert await ledger.held_below("") == {}
 
 
+async def test_a_view_says_what_each_question_would(ledger: Ledger) -> None:
+    await put(ledger, change(None, A), change(None, B, target=skill("one")), change(None, C, target=USER))
+    await ledger.mark_published(
+        {(MEMORY, FILE): PublishedFile(A, 1, 5), (USER, FILE): PublishedFile(C, 2, 6)}
+    )
+    asked = (MEMORY, skill("one"), skill("none"))
+    seen = await ledger.view(asked)
+    assert (seen.latest, seen.published) == (await ledger.latest(), await ledger.published_files(asked))
+    assert seen.held == {each: await ledger.held(each) for each in asked}
+    assert seen.contents == await ledger.contents({A, B})
+    assert (await ledger.view(asked, {A})).contents == await ledger.contents({B})
+
+
+async def test_a_view_tells_the_kinds_of_the_changes_since_another_one(ledger: Ledger) -> None:
+    await put(ledger, change(None, A))
+    since = await ledger.latest()
+    assert (await ledger.view((MEMORY,))).kinds is None
+    assert (await ledger.view((MEMORY,), since=since)).kinds == frozenset()
+    await put(ledger, change(None, B, target=USER, kind=ChangeKind.SET), change(None, C, target=skill("one")))
+    kinds = frozenset(each.change.kind for each in await ledger.entries(ChangeQuery(after=since)))
+    assert (await ledger.view((MEMORY,), since=since)).kinds == kinds
+
+
 async def test_of_many_records_at_once_one_wins_and_the_others_are_told(ledger: Ledger) -> None:
     await put(ledger, change(None, A))
     rivals = [ledger.record([change(A, name)], {}, NOW) for name in (B, C, D) * 7]

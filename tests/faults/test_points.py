@@ -151,6 +151,17 @@ def test_refused_by_the_disk_at_any_call_it_says_so_and_nothing_is_half_done(
     assert tally.struck
 
 
+def test_a_note_of_an_agent_waits_for_the_disk_once(bench: Bench) -> None:
+    """Its file is published later, with others."""
+    report = bench.rehearsed("late")
+    spans = dict(enumerate(zip(report.marks, report.marks[1:], strict=False), 1))
+    waits = {
+        step: [call.name for call in report.calls[slice(*spans[step])] if call.name in ("fsync", "fdatasync")]
+        for step in (1, 3)
+    }
+    assert waits == {1: ["fdatasync"], 3: ["fdatasync"]}
+
+
 def unsettled(calls: Sequence[Call]) -> set[str]:
     """The files and folders of the home that a power cut could still take back, after these calls."""
     open: set[str] = set()

@@ -32,6 +32,7 @@ FIRST = {
     "log": (6, 1_000),
     "lists": (40, 200),
     "journal": (14, 600),
+    "late": (14, 600),
     "archive": (20, 500),
 }
 """How many cuts of each are tried in the short tier, and in the full one."""

@@ -3,8 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hone.knowledge.comparing import compare, find_missing
-from hone.knowledge.journal import entries
+from hone.knowledge.journal import compare, entries, find_missing
 
 LINES = st.sampled_from(
     ["- one", "- two", "- three", "  more", "  ", "", "prose", "# Title", "-", "```", "- "]

@@ -3,7 +3,7 @@
 import pytest
 
 from hone.core.ledger import PublishedFile
-from hone.knowledge.file_sync import FileState, compare
+from hone.knowledge.file_states import FileState, compare
 
 OLD, NOW, HAND = "old", "now", "hand"
 

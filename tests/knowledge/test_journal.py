@@ -15,6 +15,7 @@ from hone.knowledge.journal import (
     entries,
     format_entry,
     normalize,
+    parse,
     size,
 )
 
@@ -66,6 +67,7 @@ def test_an_entry_comes_back_as_it_went_in_and_nothing_else_changes(text: str, w
             block.raw.rstrip("\n") for block in blocks(text) if block.entry is None
         ]
         assert size(after) == size(text) + len(entry)
+        assert tuple(blocks(after)) == parse(after)
         text = after
 
 

@@ -1,7 +1,7 @@
 """The ledger and the shelf in the memory of this process: the reference for every other store."""
 
 import unicodedata
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from datetime import date, datetime
 
 from hone.core.curation import CuratorRun, CuratorRunId
@@ -16,6 +16,7 @@ from hone.core.ledger import (
     ChangeState,
     Entry,
     Held,
+    LedgerView,
     PublishedFile,
     Target,
 )
@@ -114,6 +115,17 @@ class InMemoryLedger:
             if name not in self._contents:
                 raise checks.unknown(name)
         return {name: self._contents[name] for name in digests}
+
+    async def view(
+        self,
+        targets: Collection[Target],
+        known: Set[str] = frozenset(),
+        since: ChangeId | None = None,
+    ) -> LedgerView:
+        held = {target: await self.held(target) for target in targets}
+        contents = await self.contents({name for each in held.values() for name in each.values()} - known)
+        made = None if since is None else frozenset(each.change.kind for each in self._entries[since:])
+        return LedgerView(await self.latest(), held, await self.published_files(targets), contents, made)
 
     async def published_files(
         self, targets: Collection[Target]

@@ -4,7 +4,7 @@ A target holds named contents: a journal file holds one text, a skill holds its 
 @ is a fact about the target (origin, pinned …) and is never published.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence, Set
 from datetime import datetime
 from enum import StrEnum
 from typing import NewType, Protocol
@@ -246,6 +246,18 @@ class PublishedFile(Struct, frozen=True):
     """Nanoseconds."""
 
 
+class LedgerView(Struct, frozen=True):
+    """What some targets hold and what of them was put on the disk, with the last change by then. `contents`
+    are those they hold, by digest, without those that were known. `kinds` are those of the latest changes, if
+    they were asked for."""
+
+    latest: ChangeId
+    held: Mapping[Target, Held]
+    published: Mapping[tuple[Target, str], PublishedFile]
+    contents: Mapping[str, bytes]
+    kinds: frozenset[ChangeKind] | None = None
+
+
 class Ledger(Protocol):
     """Durable once a method has returned. Order is the order of ids, never of clocks."""
 
@@ -275,6 +287,17 @@ class Ledger(Protocol):
 
     async def held(self, target: Target) -> Held:
         """What the active changes have made of it; empty if there is nothing."""
+        ...
+
+    async def view(
+        self,
+        targets: Collection[Target],
+        known: Set[str] = frozenset(),
+        since: ChangeId | None = None,
+    ) -> LedgerView:
+        """Return what `latest`, `held`, `published_files` and `contents` return, all from one moment. What is
+        `known`, by digest, is left out of the contents. The kinds are of the changes `since`
+        another one."""
         ...
 
     async def held_below(self, beginning: str) -> Mapping[Target, Held]:

@@ -1,9 +1,12 @@
-"""Regular expressions that are compiled at first use.
+"""Regular expressions that are compiled at first use, and what a text must contain to match one.
 
 Startup defines more than a hundred of them, and only about ten are used before the first request.
 """
 
 import re
+from collections.abc import Sequence
+from importlib import import_module
+from itertools import groupby
 from typing import Any, AnyStr, cast
 
 
@@ -22,3 +25,51 @@ class LazyPattern:
 def regex(text: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
     """For the top of a module. Its faults show when it is used."""
     return cast("re.Pattern[AnyStr]", LazyPattern(text, flags))
+
+
+def find_needles(pattern: str, flags: int = 0) -> Sequence[str]:
+    """Return some strings of which every match contains at least one; none if there are no such strings. To
+    look for them is much faster than to look for a match. Without regard to case, both must be folded."""
+    found = _needles(import_module("re._parser").parse(pattern, flags))
+    if flags & re.IGNORECASE:
+        found = set(map(fold, found))
+    return sorted(each for each in found if not any(other in each for other in found - {each}))
+
+
+def has_any(text: str, needles: Sequence[str]) -> bool:
+    """Return whether a text may have a match, by its needles."""
+    for needle in needles:
+        if needle in text:
+            return True
+    return not needles
+
+
+def fold(text: str) -> str:
+    """Return a text in a form in which letters are the same that expressions take for the same."""
+    if text.isascii():
+        return text.lower()
+    return text.casefold().replace("\u0131", "i").replace("i\u0307", "i")  # of Turkish
+
+
+def _needles(items: Any) -> set[str]:
+    """Return the longest needles among those of the parts that every match has."""
+    found = [needles for needles in _all_needles(items) if needles]
+    return max(found, key=lambda needles: min(map(len, needles)), default=set())
+
+
+def _all_needles(items: Any) -> list[set[str]]:
+    found = []
+    for is_letter, part in groupby(items, lambda item: str(item[0]) == "LITERAL"):
+        if is_letter:
+            found.append({"".join(chr(letter) for _, letter in part)})
+            continue
+        for name, value in part:
+            match str(name):
+                case "SUBPATTERN" if not value[1]:  # no flags of its own
+                    found.append(_needles(value[3]))
+                case "BRANCH":
+                    each = [_needles(branch) for branch in value[1]]
+                    found.append({needle for needles in each for needle in needles} if all(each) else set())
+                case "MAX_REPEAT" | "MIN_REPEAT" if value[0] > 0:
+                    found.append(_needles(value[2]))
+    return found

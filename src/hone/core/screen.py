@@ -5,13 +5,14 @@ Callers must refuse secrets. A flag is advice: a flagged change is pending, unle
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from functools import cache, lru_cache
 
 from msgspec import Struct
 
-from hone.core.regex import regex
+from hone.core.regex import find_needles, fold, has_any, regex
 from hone.core.secrets import redact
+from hone.core.secrets.scan import find_common
 from hone.core.visible import bare, visible
 
 HIDDEN = "it has hidden characters"
@@ -91,12 +92,22 @@ _PATTERNS = {
     ),
 }
 _BLOB = regex(r"[A-Za-z0-9+/_-]{120,}={0,2}|(?:\\x[0-9a-fA-F]{2}){20,}|(?:%[0-9a-fA-F]{2}){20,}")
+_SHORTEST = 60
+"""Letters of such a stretch."""
 _CYRILLIC, _LATIN = "аАВсСеЕНһіІјЈкКМоОрРѕЅтТуУхХԁԛԝ", "aABcCeEHhiIjJkKMoOpPsStTyYxXdqw"
 _GREEK, _LIKE_GREEK = "ΑΒΕΖΗΙΚΜΝΟΡΤΥΧονιρ", "ABEZHIKMNOPTYXovip"
 _ALIKE = {ord(one): other for one, other in zip(_CYRILLIC + _GREEK, _LATIN + _LIKE_GREEK, strict=True)}
 _WORD = regex(r"[^\W\d_]{2,}")
 _PLAIN = regex(r"[A-Za-z\u00c0-\u024f]")
 _FANCY = regex("[\U0001d400-\U0001d7ff]{3,}")
+
+
+_NEAR = 6
+"""Lines beside a change that can make a flag with it. No pattern reaches further: what may match a line feed
+matches three letters at most, or blanks. Lines of nothing but blanks do not count."""
+_RECENT = 16
+_quiet: dict[str, None] = {}
+"""Texts that were screened last and have no flags."""
 
 
 class Screened(Struct, frozen=True):
@@ -110,9 +121,85 @@ class Screened(Struct, frozen=True):
 
 @lru_cache(maxsize=16)  # what a change makes is what the next one finds
 def screen(text: str) -> Screened:
-    shown, said = visible(text), bare(text)
-    kinds = dict.fromkeys([*_secrets(shown), *(_secrets(said) if said != shown else ())])
-    return Screened(shown, tuple(kinds), tuple(dict.fromkeys(_flags(text, shown, said))))
+    shown, said = _forms(text)
+    return Screened(shown, tuple(find_secrets(text)), tuple(dict.fromkeys(_flags(text, shown, said))))
+
+
+def find_secrets(text: str) -> Collection[str]:
+    """Return the kinds of secrets in a text."""
+    shown, said = _forms(text)
+    return dict.fromkeys([*_secrets(shown), *(_secrets(said) if said != shown else ())])
+
+
+def find_new(before: str, after: str) -> tuple[Sequence[str], Sequence[str]]:
+    """Return the kinds of secrets and the flags that a text has and had not before it was changed. Secrets
+    may have any length, so all of the text is searched for them. Flags are sought around the change, unless
+    there were some before."""
+    secrets = find_secrets(after)
+    if secrets:
+        known = find_secrets(before)
+        secrets = [each for each in secrets if each not in known]
+    if _is_quiet(before) and _stays_quiet(before, after):
+        return tuple(secrets), ()
+    was, now = screen(before), screen(after)
+    return tuple(secrets), tuple(each for each in now.flags if each not in was.flags)
+
+
+def _is_quiet(text: str) -> bool:
+    """Return whether a text has no flags."""
+    if text in _quiet or any(_is_near(each, text) and _stays_quiet(each, text) for each in [*_quiet][::-1]):
+        return True
+    if screen(text).flags:
+        return False
+    _keep_quiet(text)
+    return True
+
+
+def _is_near(one: str, other: str) -> bool:
+    """Return whether one text may be the other one with a few lines more: another process has written it."""
+    common = min(len(one), len(other)) // 2
+    return common > 0 and one[:common] == other[:common] and abs(len(one) - len(other)) < common
+
+
+def _stays_quiet(before: str, after: str) -> bool:
+    """Return whether a text has no flags after a change, if it had none before: only what stands around the
+    change can have become something."""
+    near = _around(before, after)
+    if any(_flags(near, *_forms(near))):
+        return False
+    _keep_quiet(after)
+    return True
+
+
+def _keep_quiet(text: str) -> None:
+    while len(_quiet) >= _RECENT:
+        _quiet.pop(next(iter(_quiet)), None)
+    _quiet[text] = None
+
+
+def _around(before: str, after: str) -> str:
+    """Return the lines of a text that were changed, with those on each side that are near."""
+    head, tail = find_common(before, after)
+    start, end = after.rfind("\n", 0, head) + 1, len(after) - tail
+    above = _last_lines(after[:start], _NEAR)
+    below = _last_lines(after[end:][::-1], _NEAR + 1)[::-1]  # the first of them is a part of a line
+    return f"{above}{after[start:end]}{below}"
+
+
+def _last_lines(text: str, count: int) -> str:
+    """Return the end of a text from the beginning of so many lines that are not empty."""
+    at = len(text)
+    while at > 0 and count > 0:
+        start = text.rfind("\n", 0, at - 1) + 1
+        count -= bool(text[start:at].strip())
+        at = start
+    return text[at:]
+
+
+def _forms(text: str) -> tuple[str, str]:
+    """Return what a text shows, and what it says without its hidden letters."""
+    shown = visible(text)
+    return shown, text if shown == text else bare(text)
 
 
 def _secrets(text: str) -> list[str]:
@@ -127,18 +214,23 @@ def _flags(text: str, shown: str, said: str) -> Iterator[str]:
         yield LETTERS
     plain = unicodedata.normalize("NFKC", said)
     # Once as it is, for the words of other scripts, once with each look-alike as what it looks like.
-    for form in dict.fromkeys((plain, plain.translate(_ALIKE))):
-        yield from (flag for flag, pattern in _compiled().items() if pattern.search(form))
-    if _BLOB.search(said):
+    for form in dict.fromkeys((plain, plain if plain.isascii() else plain.translate(_ALIKE))):
+        folded = fold(form)
+        for flag, pattern, needles in _compiled():
+            if has_any(folded, needles) and pattern.search(form):
+                yield flag
+    if max(map(len, said.split()), default=0) >= _SHORTEST and _BLOB.search(said):
         yield ENCODED
 
 
 @cache
-def _compiled() -> dict[str, re.Pattern[str]]:
-    return {
-        flag: re.compile("|".join(f"(?:{each})" for each in patterns), re.IGNORECASE | re.MULTILINE)
-        for flag, patterns in _PATTERNS.items()
-    }
+def _compiled() -> Sequence[tuple[str, re.Pattern[str], Sequence[str]]]:
+    """Return each flag with its expression, and what a text contains that matches it."""
+    found = []
+    for flag, patterns in _PATTERNS.items():
+        whole, flags = "|".join(f"(?:{each})" for each in patterns), re.IGNORECASE | re.MULTILINE
+        found.append((flag, re.compile(whole, flags), find_needles(whole, flags)))
+    return found
 
 
 def _is_mixed(word: str) -> bool:

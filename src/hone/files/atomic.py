@@ -262,3 +262,22 @@ def hold_file(path: Path) -> Iterator[int | None]:
         with suppress(OSError):  # a file that stays excludes nobody
             path.unlink()
         release(handle)
+
+
+def explain_failure(place: str, error: OSError) -> str:
+    """Return a sentence about a file that was left as it is."""
+    match error.errno:
+        case errno.ENOSPC | errno.EDQUOT | errno.EFBIG:
+            return f"There is no space left for {place}; it was left as it is. Make room and try again."
+        case errno.EROFS:
+            return f"{place} lies on a read-only file system; it was left as it is."
+        case errno.EACCES | errno.EPERM:
+            return (
+                f"{place} is closed to you, or its folder is; it was left as it is. "
+                "Give yourself the right to read and write it and try again."
+            )
+        case errno.EIO:
+            return f"The disk failed while {place} was read or written; it was left as it is."
+        case errno.ELOOP | errno.ENOTDIR | errno.ENOENT | errno.EEXIST | errno.ENOTEMPTY:
+            return f"{place} was moved or replaced this very moment; it was left as it is. Try again."
+    return f"{place} cannot be used: {(error.strerror or str(error)).lower()}. It was left as it is."

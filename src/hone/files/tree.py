@@ -21,6 +21,7 @@ from hone.files.atomic import (
     UNFOLLOWED,
     draft,
     exchange,
+    explain_failure,
     has_writer,
     is_draft,
     make_folder,
@@ -182,6 +183,13 @@ class FileTree:
                 return False
         return True
 
+    def has_drafts(self, path: str) -> bool:
+        """Return whether a draft may lie beside a file: one that is being written, or that stayed behind."""
+        names = parts(path)
+        with suppress(OSError), self._folder(names[:-1]) as folder:
+            return any(map(is_draft, os.listdir(folder)))
+        return True
+
     def tidy(self, path: str) -> None:
         """Remove the drafts that a killed process left beside a file."""
         names = parts(path)
@@ -220,26 +228,31 @@ class FileTree:
             except FileNotFoundError:
                 return None
 
-    def sight(self, paths: Sequence[str]) -> Sight:
-        """At many places at once, opening none of them: nothing is read."""
+    def sight(self, paths: Sequence[str], *, usable: bool = False) -> Sight:
+        """At many places at once, opening none of them: nothing is read. `usable`: a place that may not be
+        read and written counts as one where nobody can look."""
         for path in paths:
             parts(path)
         now = self._now()
         with self._plainly(()):
             try:
                 with self._folder(()) as root:
-                    seen: Seen = tuple(_look(path, root) for path in paths)
+                    seen: Seen = tuple(_look(path, root, usable=usable) for path in paths)
             except FileNotFoundError:
                 seen = (None,) * len(paths)
         return Sight(seen, now, max((each[-1] for each in seen if isinstance(each, tuple)), default=0))
 
     @contextmanager
-    def lock(self) -> Iterator[None]:
-        """Waits until nobody else, thread or process, holds it. It goes with a process that is killed."""
+    def lock(self, *, wait: bool = True) -> Iterator[None]:
+        """Waits until nobody else, thread or process, holds it, or raises Busy. It goes with a process that
+        is killed."""
         with self._plainly((LOCK,)), self._folder((), make=True) as root:
             if status := _lstat(LOCK, root):
                 self._insist((LOCK,), status, FileKind.FILE)
-            handle = acquire(self._root / LOCK)
+            try:
+                handle = acquire(self._root / LOCK, wait=wait)
+            except BlockingIOError as error:
+                raise Busy(f"{self._named((LOCK,))} is held by another process.") from error
         try:
             yield
         finally:
@@ -425,7 +438,7 @@ class FileTree:
         try:
             yield
         except OSError as error:
-            raise StoreError(_explained(self._named(names), error)) from error
+            raise StoreError(explain_failure(self._named(names), error)) from error
 
 
 def parts(path: str) -> tuple[str, ...]:
@@ -468,29 +481,13 @@ def _lstat(name: str, folder: int) -> os.stat_result | None:
         return None
 
 
-def _look(path: str, root: int) -> tuple[int, ...] | int | None:
+def _look(path: str, root: int, *, usable: bool) -> tuple[int, ...] | int | None:
     try:
         status = os.stat(path, dir_fd=root, follow_symlinks=False)
+        if usable and not os.access(path, os.R_OK | os.W_OK, dir_fd=root, effective_ids=True):
+            return errno.EACCES
     except FileNotFoundError:
         return None
     except OSError as error:
         return error.errno or errno.EIO
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
-
-
-def _explained(place: str, error: OSError) -> str:
-    match error.errno:
-        case errno.ENOSPC | errno.EDQUOT | errno.EFBIG:
-            return f"There is no space left for {place}; it was left as it is. Make room and try again."
-        case errno.EROFS:
-            return f"{place} lies on a read-only file system; it was left as it is."
-        case errno.EACCES | errno.EPERM:
-            return (
-                f"{place} is closed to you, or its folder is; it was left as it is. "
-                "Give yourself the right to read and write it and try again."
-            )
-        case errno.EIO:
-            return f"The disk failed while {place} was read or written; it was left as it is."
-        case errno.ELOOP | errno.ENOTDIR | errno.ENOENT | errno.EEXIST | errno.ENOTEMPTY:
-            return f"{place} was moved or replaced this very moment; it was left as it is. Try again."
-    return f"{place} cannot be used: {(error.strerror or str(error)).lower()}. It was left as it is."

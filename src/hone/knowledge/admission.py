@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from hone.core.errors import Refused
 from hone.core.ledger import MEMORY, PROJECT, USER, Actor, Author, ChangeState
-from hone.core.screen import screen
+from hone.core.screen import find_new, screen
 from hone.core.trust import Trust, lowest
 from hone.core.value import replace
 from hone.knowledge import journal
@@ -28,6 +28,8 @@ _WORDS = ("text", "replace", "content")
 NOTHING: Mapping[str, Sequence[str]] = MappingProxyType({})
 Quoted = Callable[[str, Sequence[str]], bool]
 
+LAG = 0.2
+"""Seconds by which the journal's files may follow what an agent has noted."""
 FOREIGN = "it rests on foreign text"
 TRUSTED = "what it rests on is trusted by now"
 BROUGHT = "it was brought in from elsewhere"
@@ -58,13 +60,15 @@ class Verdict(Struct, frozen=True):
 class KeeperRules(Struct, frozen=True):
     """`limits` are characters by the part of the journal (0: switched off); `modes` by actor, `merges` for
     what the curator rewrites. `closed` says why nothing can be changed, if so. `platform` is the kind of
-    program that changes are made in; empty for the command line."""
+    program that changes are made in; empty for the command line. The journal's files may follow an agent's
+    changes by `lag` seconds: changes in quick succession are then published once."""
 
     limits: Mapping[str, int]
     modes: Mapping[Actor, LearningMode]
     closed: str = ""
     merges: LearningMode = LearningMode.ASK
     platform: str = ""
+    lag: float = 0.0
 
     def sign(self, author: Author) -> Author:
         """Return the author with where the change is made. A client brings its own name."""
@@ -197,13 +201,13 @@ def check(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> Sequence[s
     for path, data in after.items():
         if path.startswith("@") or before.get(path) == data:
             continue
-        was, now = (screen(_text(each) or "") for each in (before.get(path, b""), data))
-        if secrets := set(now.secrets) - set(was.secrets):
+        secrets, odd = find_new(*(_text(each) or "" for each in (before.get(path, b""), data)))
+        if secrets:
             raise Refused(
                 f"This holds what looks like a secret ({', '.join(sorted(secrets))}); nothing was changed. "
                 "Write down where it is kept instead."
             )
-        flags += [flag for flag in now.flags if flag not in was.flags]
+        flags += odd
     return flags
 
 

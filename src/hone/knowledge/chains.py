@@ -6,8 +6,8 @@ from msgspec import Struct
 
 from hone.core.ledger import ChangeId, ChangeQuery, ChangeState, Entry, Ledger, Target
 from hone.knowledge import places
-from hone.knowledge.comparing import compare
 from hone.knowledge.folding import load_all_steps
+from hone.knowledge.journal import compare
 from hone.knowledge.resemblance import resembles
 
 

@@ -6,7 +6,7 @@ try again.
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import cache
+from functools import cache, lru_cache
 
 from hone.core.regex import regex
 from hone.knowledge.lexicon import detect
@@ -56,6 +56,7 @@ def is_negative_claim(text: str) -> bool:
     return split_claim(text) is not None
 
 
+@lru_cache(maxsize=256)  # of an entry it is asked several times
 def split_claim(text: str) -> tuple[str, str] | None:
     """Return what stands before and after the words that something does not work; None if there are none."""
     plain = _ORDER.sub(" ", text.casefold().replace("’", "'"))
@@ -96,8 +97,9 @@ def _statements(owner: Sequence[str]) -> Iterator[str]:
                 yield text[start:end]
 
 
-def _read(text: str) -> Iterator[Sentence]:
-    return read(text[:_LONGEST], detect(text[:_LONGEST]), entry=False)
+@lru_cache(maxsize=64)  # what the owner said is asked about again and again
+def _read(text: str) -> tuple[Sentence, ...]:
+    return tuple(read(text[:_LONGEST], detect(text[:_LONGEST]), entry=False))
 
 
 def _words(text: str) -> frozenset[str]:

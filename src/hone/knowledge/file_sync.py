@@ -3,24 +3,38 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, nullcontext
-from enum import Enum, auto
+from contextlib import ExitStack, asynccontextmanager, nullcontext, suppress
 from typing import TypeVar
 
 from msgspec import Struct
 
 from hone.core.clock import Clock
 from hone.core.errors import Busy, Refused, StoreError
-from hone.core.ledger import Actor, Author, Change, ChangeKind, Ledger, PublishedFile, Target, skill
+from hone.core.ledger import (
+    MEMORY,
+    START,
+    USER,
+    Actor,
+    Author,
+    Change,
+    ChangeId,
+    ChangeKind,
+    Ledger,
+    PublishedFile,
+    Target,
+    skill,
+)
 from hone.core.loading import import_object
 from hone.core.messages import digest
 from hone.core.regex import regex
 from hone.core.skill import DOCUMENT
 from hone.core.threads import run_by
 from hone.core.value import replace
-from hone.files.tree import TICK, FileKind, FileTree, FoundFile, SavedFile, Sight
+from hone.core.waiting import uninterrupted
+from hone.files.tree import TICK, FileKind, FileTree, FoundFile, SavedFile, Seen, Sight
 from hone.knowledge import folding, journal, places
-from hone.knowledge.folding import Files
+from hone.knowledge.file_states import FileState, ReadState, compare, glance_state, is_same
+from hone.knowledge.folding import Files, Loaded
 from hone.knowledge.merge import OLDER, Save, Saved, by_entry
 from hone.knowledge.skills import folder
 from hone.knowledge.skills.facts import split_facts
@@ -28,54 +42,10 @@ from hone.knowledge.skills.facts import split_facts
 T = TypeVar("T")
 Take = Callable[[Ledger, Target, str, str, Save], Awaitable[Saved]]
 OWNER = Author(Actor.OWNER)
+JOURNAL = (places.place_of(MEMORY), places.place_of(USER))
 PROSE = (".md", ".txt", ".rst")
 _HOUSEKEEPING = regex(r"/\.|~$|(^|/)#[^/]*#$|(^|/)(4913|sed\w{6})$|___jb_(tmp|old)___$|\.sw[a-p]$")
 """What editors put beside a file: backups, swap files, probes of the folder, half of a new version."""
-
-
-class FileState(Enum):
-    FINE = auto()
-    """The file says what the ledger says, or neither is there."""
-    MOVED = auto()
-    """The same content in another file: an editor saved it, or a publication was cut off before its note."""
-    STALE = auto()
-    """An earlier version, left by a process that was killed before it could publish: publish it again."""
-    MISSING = auto()
-    """It was published and somebody took it away."""
-    EDITED = auto()
-    """Somebody wrote it."""
-    BUSY = auto()
-    """Somebody is writing it this very moment: leave it alone until that is done."""
-
-
-def compare(held: str | None, published: PublishedFile | None, found: PublishedFile | None) -> FileState:
-    """Return what a file means: `held` is what the ledger says, `published` what was last put there, `found`
-    what lies there now. A file that is still the one that was published was not touched. The same old bytes
-    in another file are somebody's decision: the owner took back what was learned."""
-    if found is None:
-        return _gone(held, published)
-    if found.digest == held:
-        return FileState.FINE if found == published else FileState.MOVED
-    return FileState.STALE if found == published else FileState.EDITED
-
-
-def _gone(held: str | None, published: PublishedFile | None) -> FileState:
-    if held is None:
-        return FileState.FINE if published is None else FileState.MOVED
-    return FileState.STALE if published is None else FileState.MISSING
-
-
-class ReadState(Struct, frozen=True):
-    """One place of a target, as it lies on the disk."""
-
-    place: str
-    path: str
-    state: FileState
-    published: PublishedFile | None
-    found: PublishedFile | None
-    data: bytes = b""
-    read_at: int = 0
-    """When somebody has read it, in nanoseconds."""
 
 
 class Laid(Struct, frozen=True):
@@ -102,6 +72,13 @@ class FileSync:
         self._say = say
         self._turn = asyncio.Lock()
         self._busy: set[str] = set()
+        self._late = LatePublisher(self._publish_late)
+        self._glanced: Sight | None = None
+        """How the journal looked when the lock was taken."""
+        self._latest: ChangeId | None = None
+        """The last change when the journal was last loaded."""
+        self._bodies: dict[str, bytes] = {}
+        """The contents of the journal as it was last loaded or recorded, by digest."""
         # One thread may wait for another process's lock while the other one writes files.
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="hone-files")
 
@@ -116,12 +93,18 @@ class FileSync:
     async def lock(self) -> AsyncIterator[None]:
         """Exclude every other writer of this home, in this process and in others. Not to be cancelled."""
         async with self._turn:
-            lock = nullcontext() if self._alone else self.disk.lock()
-            await self.aside(lock.__enter__)
-            try:
-                yield
-            finally:
-                lock.__exit__(None, None, None)
+            with ExitStack() as held:
+                try:
+                    # Seldom does anybody have it. To take it is quicker than to wake a thread for it.
+                    held.enter_context(nullcontext() if self._alone else self.disk.lock(wait=False))
+                except Busy:
+                    await self.aside(lambda: held.enter_context(self.disk.lock()))
+                with suppress(StoreError):  # whoever wants to know looks again
+                    self._glanced = self.disk.sight(JOURNAL, usable=True)
+                try:
+                    yield
+                finally:
+                    self._glanced = None
 
     async def lay_out(self, name: str, files: Files) -> str:
         """There is nothing to do and to say: a skill's own folder is there."""
@@ -139,7 +122,7 @@ class FileSync:
         return [
             target
             for (target, place), seen in zip(documents.items(), sight.seen, strict=True)
-            if not _is_same(published.get((target, place)), seen)
+            if not is_same(published.get((target, place)), seen)
         ]
 
     async def sight(self, paths: Sequence[str]) -> Sight:
@@ -171,6 +154,52 @@ class FileSync:
         if any(each.state is not FileState.FINE for each in seen):
             await self._write(target, files, {each.place: each for each in seen})
         return files
+
+    async def load(self, targets: Sequence[Target], lag: float = 0) -> Loaded:
+        """Return what parts of the journal hold, the owner's edits included, like `sync` and with fewer looks
+        at ledger and disk. Files that are older than the ledger are published within `lag` seconds."""
+        view = await self._ledger.view(targets, frozenset(self._bodies), self._latest)
+        bodies = {**self._bodies, **view.contents}
+        files: dict[Target, Files] = {
+            target: {path: bodies[name] for path, name in view.held[target].items()} for target in targets
+        }
+        self._bodies = {name: bodies[name] for each in view.held.values() for name in each.values()}
+        seen = await self._glance([places.place_of(target) for target in targets])
+        changed = False
+        for target, look in zip(targets, seen, strict=True):
+            published = {place: each for (of, place), each in view.published.items() if of == target}
+            state = glance_state(target, view.held[target], published, look)
+            if state is FileState.STALE and lag:
+                self._late.add(target, lag)
+            elif state is not FileState.FINE:
+                files[target], changed = await self.sync(target), True
+        since, self._latest = self._latest, view.latest
+        return Loaded(files, None if changed else view.latest, since or START, view.kinds)
+
+    async def _glance(self, spots: Sequence[str]) -> Seen:
+        """Look at places without opening them. The lock has brought a look at those of the whole home."""
+        known = dict(zip(JOURNAL, self._glanced.seen, strict=True)) if self._glanced else {}
+        if known.keys() >= set(spots):
+            return tuple(known[spot] for spot in spots)
+        return (await self.aside(lambda: self.disk.sight(spots, usable=True))).seen
+
+    def publish_later(self, target: Target, contents: Mapping[str, bytes], lag: float) -> None:
+        """Write what was just recorded within `lag` seconds, or when `settle` is called. `contents` are what
+        is new, by digest."""
+        self._bodies |= contents
+        self._late.add(target, lag)
+
+    async def settle(self) -> None:
+        """Write now what is still to be written."""
+        await self._late.settle()
+
+    async def _publish_late(self, targets: Sequence[Target]) -> None:
+        try:
+            async with self.lock():
+                for target in targets:
+                    await self.sync(target)
+        except StoreError as error:
+            self._say(f"It is recorded, but not printed yet: {error}")
 
     async def adopt(self, names: Sequence[str]) -> None:
         """Record skills whose folders the owner has put there, all at once. Say which cannot be used, and
@@ -332,6 +361,7 @@ class FileSync:
 
         noted = {place: each.published for place, each in seen.items()}
         busy = {place for place, each in seen.items() if each.state is FileState.BUSY}
+        untidy: set[str] = set()  # not noted: whoever looks next finds it moved, and tidies up
 
         def write() -> dict[str, PublishedFile | None]:
             lying: dict[str, PublishedFile | None] = {place: each.found for place, each in seen.items()}
@@ -345,6 +375,8 @@ class FileSync:
                     continue
                 try:
                     lying[place] = self.disk.write(place, contents[content], now)
+                    if self.disk.has_drafts(place):  # what was there could not be removed
+                        untidy.add(place)
                 except Busy:  # what an editor saves this very moment is merged by the next reader
                     busy.add(place)
             for place in lying.keys() - wanted.keys() - busy:
@@ -353,7 +385,8 @@ class FileSync:
                     lying[place] = None
                 except Busy:
                     busy.add(place)
-            return {place: noted.get(place) if place in busy else each for place, each in lying.items()}
+            unnoted = busy | untidy
+            return {place: noted.get(place) if place in unnoted else each for place, each in lying.items()}
 
         lying = await self.aside(write)
         for place in sorted(busy & wanted.keys() - self._busy):
@@ -374,14 +407,6 @@ def list_files(listing: Sequence[FoundFile], folder: str) -> list[str]:
 
 def _with(files: Files, taken: Mapping[str, Saved]) -> Files:
     return {**files, **{path: each.data for path, each in taken.items()}}
-
-
-def _is_same(published: PublishedFile | None, seen: tuple[int, ...] | int | None) -> bool:
-    """Tell whether a place looks as it did when it was published. What nobody can look at is not the same."""
-    if published is None or not isinstance(seen, tuple):
-        return published is None and seen is None
-    _, inode, _, modified, _ = seen
-    return (inode, modified) == (published.inode, published.modified)
 
 
 def _refusal(target: Target) -> tuple[Target, str]:
@@ -408,3 +433,40 @@ def _accepted(target: Target, before: Files, after: Files) -> Files:
         raise StoreError(
             f"{places.folder_of(target)} cannot be used as it is: {error} Nothing was changed; mend it."
         ) from error
+
+
+class LatePublisher:
+    """`publish` writes the files of some targets as the ledger has them by then. A process that is killed
+    before leaves older files behind, and the next one publishes them."""
+
+    def __init__(self, publish: Callable[[Sequence[Target]], Awaitable[None]]) -> None:
+        self._publish = publish
+        self._due: dict[Target, None] = {}
+        self._timer: asyncio.TimerHandle | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def add(self, target: Target, lag: float) -> None:
+        """Publish a target in so many seconds, with whatever comes meanwhile."""
+        self._due[target] = None
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(lag, self._start)
+
+    async def settle(self) -> None:
+        """Publish now what is due."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+        await uninterrupted(self._publish_due())
+
+    def _start(self) -> None:
+        self._timer = None
+        task = asyncio.ensure_future(uninterrupted(self._publish_due()))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _publish_due(self) -> None:
+        due, self._due = [*self._due], {}
+        if due:
+            await self._publish(due)

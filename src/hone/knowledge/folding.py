@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from hone.core.errors import Refused
 from hone.core.ledger import (
+    START,
     Author,
     Change,
     ChangeId,
@@ -17,6 +18,7 @@ from hone.core.ledger import (
     ChangeQuery,
     ChangeState,
     Delta,
+    Entry,
     Ledger,
     Target,
 )
@@ -30,6 +32,16 @@ from hone.knowledge.merge import Clash, by_entry, merge
 
 Files = Mapping[str, bytes]
 """The contents of a target, by path; @facts included."""
+
+
+class Loaded(Struct, frozen=True):
+    """What targets hold. `latest` is the last change by then; None if that is not known. `kinds` are those of
+    the changes after `since`, if that is known."""
+
+    files: Mapping[Target, Files]
+    latest: ChangeId | None = None
+    since: ChangeId = START
+    kinds: frozenset[ChangeKind] | None = None
 
 
 async def load(ledger: Ledger, target: Target) -> Files:
@@ -230,3 +242,41 @@ def describe(clashes: Sequence[Clash]) -> str:
 def _rows(pieces: Sequence[str]) -> list[str]:
     text = visible("".join(pieces)).rstrip("\n")
     return [f"  {row}" for row in text.split("\n")] if text else ["  (nothing)"]
+
+
+async def load_after(
+    ledger: Ledger, made: Sequence[Entry], recorded: Mapping[str, bytes]
+) -> Mapping[Target, str]:
+    """Return the texts of the targets in which changes took effect, as the last of them left each. What was
+    just `recorded` need not be read."""
+    active = [each.change for each in made if each.change.standing is ChangeState.ACTIVE]
+    names = {change.target: delta.after or "" for change in active for delta in change.deltas}
+    missing = {*names.values()} - recorded.keys() - {""}
+    known = {"": b"", **recorded, **(await ledger.contents(missing) if missing else {})}
+    return {target: known[name].decode() for target, name in names.items()}
+
+
+async def is_standing(ledger: Ledger, entry: Entry) -> bool:
+    """Return whether a change has effect, or still waits for an answer."""
+    if not entry.settled:
+        return bool(entry.change.deltas)
+    if entry.change.standing is ChangeState.PENDING:
+        return False
+    return not await is_standing(ledger, await ledger.entry(entry.settled))
+
+
+async def find_group(ledger: Ledger, entry: Entry) -> Sequence[Entry]:
+    """Return the changes that are answered or undone with this one, itself included, oldest first."""
+    if not entry.change.group:
+        return [entry]
+    group = await ledger.entries(ChangeQuery(group=entry.change.group))
+    return [each for each in reversed(group) if await is_standing(ledger, each)]
+
+
+async def describe_since(ledger: Ledger, entry: Entry) -> str:
+    """Name the changes of the same target that took effect later; nothing if there are none."""
+    later = await ledger.entries(ChangeQuery(target=entry.change.target, after=entry.id))
+    active = [
+        str(each.id) for each in later if each.change.standing is ChangeState.ACTIVE and each.change.deltas
+    ]
+    return f"\nChanges since: {', '.join(reversed(active))}." if active else ""

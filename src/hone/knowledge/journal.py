@@ -4,7 +4,7 @@ An entry is a `- ` item at the left margin; its further lines are indented by tw
 file belongs to the owner and stays unchanged. No entry can imitate structure, because each line is marked.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import ClassVar
 
@@ -72,19 +72,38 @@ class SetText(Struct, frozen=True):
 Edit = Add | ReplaceEntry | Remove | PinEntry | UnpinEntry | SetText
 
 
+_RECENT = 16
+"""Texts whose blocks are kept: each change asks several times about what was and what will be."""
+_parsed: dict[str, tuple[Block, ...]] = {}
+
+
 def blocks(text: str) -> list[Block]:
     """Joined, they are the text again."""
-    return list(_blocks(lines(text)))
+    found = _parsed.get(text)
+    return list(_keep(text, parse(text)) if found is None else found)
 
 
-@lru_cache(maxsize=16)  # each change asks several times about what was and what will be
+def parse(text: str) -> tuple[Block, ...]:
+    """Like `blocks`, reading all of the text anew."""
+    return tuple(_blocks(lines(text)))
+
+
+def _keep(text: str, found: tuple[Block, ...]) -> tuple[Block, ...]:
+    while len(_parsed) >= _RECENT:
+        _parsed.pop(next(iter(_parsed)), None)
+    _parsed[text] = found
+    return found
+
+
+@lru_cache(maxsize=_RECENT)
 def entries(text: str) -> tuple[str, ...]:
     return tuple(block.entry for block in blocks(text) if block.entry is not None)
 
 
+@lru_cache(maxsize=_RECENT)
 def size(text: str) -> int:
     """What the limit counts: the characters of the entries, without their dates."""
-    return sum(len(read(entry).wording) for entry in entries(text))
+    return sum([len(read(entry).wording) for entry in entries(text)])
 
 
 def format_entry(entry: str) -> str:
@@ -176,13 +195,18 @@ def _worded(text: str, journal: str) -> str:
 
 def _added(text: str, entry: str) -> str:
     """Behind the last entry, or at the end where there is none."""
-    found = blocks(text)
-    last = max((at for at, block in enumerate(found) if block.entry is not None), default=len(found) - 1)
-    head, tail = (
-        "".join(block.raw for block in found[: last + 1]),
-        "".join(block.raw for block in found[last + 1 :]),
-    )
-    return f"{_ended(head)}{format_entry(entry)}{tail}"
+    found, raw = blocks(text), format_entry(entry)
+    places = (at for at in range(len(found) - 1, -1, -1) if found[at].entry is not None)
+    last = next(places, len(found) - 1)
+    above, below = found[: last + 1], found[last + 1 :]
+    tail = "".join([block.raw for block in below])
+    head = text[: len(text) - len(tail)]
+    after = f"{_ended(head)}{raw}{tail}"
+    new = parse(raw)
+    if len(new) == 1 and _ended(head) == head:
+        # Nothing below is indented, or it would belong to the entry above: the other blocks stay as they are.
+        _keep(after, (*above, *new, *below))
+    return after
 
 
 def _ended(text: str) -> str:
@@ -236,3 +260,57 @@ def _full(text: str, wanted: int, limit: int) -> str:
         "Merge or remove entries, best in one batch with the new one",
         entries(text),
     )
+
+
+def compare(before: bytes, after: bytes) -> tuple[list[str], list[str]]:
+    """Return the entries that came and those that went. Only the lines around the change are read, unless
+    code stands in the text."""
+    if before == after:
+        return [], []
+    texts = [data.decode("utf-8", "replace") for data in (before, after)]
+    if not any(fence in text for fence in FENCES for text in texts):
+        texts = _around(*texts)
+    old, new = (entries(text) for text in texts)
+    return find_missing(new, old), find_missing(old, new)
+
+
+def _around(one: str, other: str) -> list[str]:
+    """Return the parts in which two journals differ, by whole entries."""
+    a, b = one.split("\n"), other.split("\n")
+    head = next((at for at, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+    while head and not all(head < len(rows) and rows[head].startswith(MARK) for rows in (a, b)):
+        head -= 1
+    rest = min(len(a), len(b)) - head
+    pairs = enumerate(zip(reversed(a), reversed(b), strict=False))
+    tail = min(next((at for at, (x, y) in pairs if x != y), rest), rest)
+    while tail and not a[len(a) - tail].startswith(MARK):
+        tail -= 1
+    return ["\n".join(rows[head : len(rows) - tail]) for rows in (a, b)]
+
+
+@lru_cache(maxsize=256)
+def entries_in(data: bytes | None) -> tuple[str, ...]:
+    """Return the entries of a journal file. Each change that waits is compared with each new one."""
+    return entries((data or b"").decode("utf-8", "replace"))
+
+
+def lines_in(data: bytes | None) -> tuple[str, ...]:
+    lines = (data or b"").decode("utf-8", "replace").split("\n")
+    return tuple(line.strip() for line in lines if line.strip())
+
+
+def find_missing(before: Sequence[str], after: Sequence[str]) -> list[str]:
+    """Return what was there and is not any more."""
+    there: Mapping[str, None] = dict.fromkeys(after)
+    return [each for each in before if each not in there]
+
+
+def describe_contradiction(entries: Sequence[str]) -> str:
+    return (
+        "Not saved: this contradicts what is known. If the user has changed their mind, replace the entry "
+        f"and quote the user's words.\n{list_entries(entries)}"
+    )
+
+
+def list_entries(entries: Sequence[str]) -> str:
+    return "".join(format_entry(visible(entry)) for entry in entries).rstrip()

@@ -19,7 +19,6 @@ from hone.core.ledger import (
     Change,
     ChangeId,
     ChangeKind,
-    ChangeQuery,
     ChangeState,
     Entry,
     Ledger,
@@ -48,8 +47,8 @@ from hone.knowledge.admission import (
 )
 from hone.knowledge.cues import asks_to_change
 from hone.knowledge.file_sync import FileSync
-from hone.knowledge.folding import Batch, Draft, Files, Step, load_steps
-from hone.knowledge.noting import Noting
+from hone.knowledge.folding import Batch, Draft, Files, Loaded, Step, load_steps
+from hone.knowledge.noting import Noting, read_ahead
 from hone.knowledge.own_words import Edits
 from hone.knowledge.skills import bundled, folder
 from hone.knowledge.skills.facts import facts, find_protection, new_lines, split_facts, touches_scripts
@@ -65,13 +64,11 @@ if TYPE_CHECKING:
 
 OWNER = Author(Actor.OWNER)
 
-
 Finish = Callable[[Sequence[Change], Mapping[str, bytes]], Awaitable[Sequence[Entry]]]
 """Records changes together with whatever must happen in the same transaction."""
 Close = Callable[[Sequence[Change], Mapping[str, bytes], Sequence[str]], Awaitable[Sequence[Entry]]]
 """Like Finish, and with the reasons why batches were refused."""
 MET = "it met a change that was made meanwhile"
-
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -114,7 +111,8 @@ class Keeper:
         self._sessions = sessions
         self._shared = shared
         self._vetting = Vetting(ledger, meanings, sessions, shared)
-        self._noting = Noting(self.sync, self._vetting, clock, rules.limits)
+        self._recorded: Mapping[str, bytes] = {}  # contents of the last changes, by digest
+        self._noting = Noting(self._load, self._vetting, clock, rules.limits)
         self.file_sync = (
             FileSync(ledger, disk, clock, say, alone=bool(rules.closed))
             if isinstance(disk, FileTree)
@@ -125,6 +123,11 @@ class Keeper:
     def withdrawals(self) -> Withdrawals:
         """What the owner took back."""
         return self._vetting.withdrawals
+
+    async def settle(self) -> None:
+        """Write the files that are still to follow what was recorded."""
+        if self.file_sync:
+            await self.file_sync.settle()
 
     def close(self) -> None:
         if self.file_sync:
@@ -152,6 +155,10 @@ class Keeper:
         """Return a part of the journal."""
         return _text(await self.files(target), places.path_of(target))
 
+    async def texts_after(self, made: Sequence[Entry]) -> Mapping[Target, str]:
+        """Return the parts of the journal in which changes took effect, as the last of them left each."""
+        return await folding.load_after(self.ledger, made, self._recorded)
+
     async def is_in_sync(self, target: Target) -> bool:
         """Return whether the files say what the ledger says. Raises StoreError if they cannot be read."""
         files = await folding.load(self.ledger, target)
@@ -161,18 +168,11 @@ class Keeper:
 
     async def is_standing(self, entry: Entry) -> bool:
         """Return whether a change has effect, or still waits for an answer."""
-        if not entry.settled:
-            return bool(entry.change.deltas)
-        if entry.change.standing is ChangeState.PENDING:
-            return False
-        return not await self.is_standing(await self.ledger.entry(entry.settled))
+        return await folding.is_standing(self.ledger, entry)
 
     async def together(self, entry: Entry) -> Sequence[Entry]:
         """Return the changes that are answered or undone with this one, itself included, oldest first."""
-        if not entry.change.group:
-            return [entry]
-        group = await self.ledger.entries(ChangeQuery(group=entry.change.group))
-        return [each for each in reversed(group) if await self.is_standing(each)]
+        return await folding.find_group(self.ledger, entry)
 
     def lock(self) -> AbstractAsyncContextManager[None]:
         """Exclude every other writer of this home. Not to be cancelled."""
@@ -197,6 +197,12 @@ class Keeper:
         elif self.file_sync and not places.is_item(target):
             return await self.file_sync.sync(target)
         return await folding.load(self.ledger, target)
+
+    async def _load(self, targets: Sequence[Target]) -> Loaded:
+        """Like `sync`, for parts of the journal whose files may follow later."""
+        if self.file_sync is None:
+            return Loaded({target: await folding.load(self.ledger, target) for target in targets})
+        return await self.file_sync.load(targets, self.rules.lag)
 
     async def adopt(self, names: Sequence[str]) -> None:
         """Record skills whose folders the owner has put there."""
@@ -237,18 +243,25 @@ class Keeper:
         draft = Draft(target, ChangeKind.INSTALL if files else ChangeKind.UNINSTALL, before, files)
         return (await self._record([draft], author, Verdict(ChangeState.ACTIVE, True, "")))[0]
 
-    @exclusive
     async def note(
         self, edits: Edits, author: Author, kind: ChangeKind | None = None, *, moved: ChangeId | None = None
     ) -> Sequence[Entry]:
         """Change the journal: all of the edits or none. If they move an entry that change `moved` brought,
         they are undone together, too. Raises Refused or StoreError."""
+        read_ahead(edits, author)
+        return await self._note(edits, author, kind, moved)
+
+    @exclusive
+    async def _note(
+        self, edits: Edits, author: Author, kind: ChangeKind | None, moved: ChangeId | None
+    ) -> Sequence[Entry]:
         made = await self._noting.prepare(edits, author, kind, self._mode(author))
         # An entry that takes the place of several is undone as one.
         is_wider = len(made.drafts) > len({target for target, _ in edits})
         group = folding.new_group() if is_wider or moved else ""
         drafts = [replace(each, sources=(moved,)) for each in made.drafts] if moved else made.drafts
-        return await self._record(drafts, author, made.verdict, group)
+        lag = self.rules.lag if author.actor in AGENTS else 0
+        return await self._record(drafts, author, made.verdict, group, lag)
 
     @exclusive
     async def edit_skill(self, name: str, edit: folder.Edit, author: Author) -> Entry:
@@ -439,21 +452,13 @@ class Keeper:
         elif entry.change.group and before != {
             each.path: each.before for each in made if each.before is not None
         }:
-            raise Refused(f"{target} has changed since; nothing was changed.{await self._meanwhile(entry)}")
+            since = await folding.describe_since(self.ledger, entry)
+            raise Refused(f"{target} has changed since; nothing was changed.{since}")
         try:
             after = self._replay(target, before, made)
         except Refused as error:
-            raise Refused(f"{error}{await self._meanwhile(entry)}") from error
+            raise Refused(f"{error}{await folding.describe_since(self.ledger, entry)}") from error
         return Draft(target, kind, before, after, about=entry.id)
-
-    async def _meanwhile(self, entry: Entry) -> str:
-        later = await self.ledger.entries(ChangeQuery(target=entry.change.target, after=entry.id))
-        active = [
-            str(each.id)
-            for each in later
-            if each.change.standing is ChangeState.ACTIVE and each.change.deltas
-        ]
-        return f"\nChanges since: {', '.join(reversed(active))}." if active else ""
 
     def _replay(self, target: Target, before: Files, made: Sequence[Step]) -> Files:
         if places.is_outside(target):
@@ -470,18 +475,23 @@ class Keeper:
         return self.rules.modes.get(author.actor, LearningMode.AUTO)
 
     async def _record(
-        self, drafts: Sequence[Draft], author: Author, verdict: Verdict, group: str = ""
+        self, drafts: Sequence[Draft], author: Author, verdict: Verdict, group: str = "", lag: float = 0
     ) -> Sequence[Entry]:
+        """Record drafts and publish them; the journal's files may follow `lag` seconds later."""
         waits = verdict.standing is ChangeState.PENDING and len(drafts) == 1 and author.actor in AGENTS
         if waits and (same := await self._vetting.find_waiting(drafts[0])):
             return [same]
         changes, contents = folding.changes(drafts, self.rules.sign(author), verdict, group)
         entries = await self.ledger.record(changes, contents, self._clock.now())
+        self._recorded = contents
         if verdict.standing is ChangeState.ACTIVE:
             if isinstance(self.ledger, StagedLedger):
                 self._vetting.remember_replaced(drafts)
             for draft in drafts:
-                await self._publish(draft.target, draft.after)
+                if self.file_sync and lag:
+                    self.file_sync.publish_later(draft.target, contents, lag)
+                else:
+                    await self._publish(draft.target, draft.after)
         return entries
 
 

@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 
 import msgspec
 
 from hone.core import seldom
-from hone.core.regex import regex
+from hone.core.regex import find_needles, regex
 from hone.knowledge.language import Kind, Language
 
 _FILES = Path(__file__).with_name("languages")
@@ -34,7 +34,7 @@ class Lexicon:
         self.said = _kinds(language)
         self.written = self.said | _frames(frames) | _frames(language)
         lines = (line.partition("=>") for line in language.phrases.strip().splitlines())
-        self.phrases = [(re.compile(pattern.strip()), f" {words.strip()} ") for pattern, _, words in lines]
+        self._phrases = [(pattern.strip(), f" {words.strip()} ") for pattern, _, words in lines]
         self.same = {word: line.split()[0] for line in language.same for word in line.split()}
         self.users = _set(language.user, language.user_object, language.users)
         self.subjects, self.we = _set(language.i, language.we, language.user), _set(language.we)
@@ -65,11 +65,19 @@ class Lexicon:
         """Whether nothing shows who does what is said."""
         return self.first == ("*",)
 
-    def weigh(self, words: Sequence[str]) -> tuple[int, int]:
-        """How much the words speak for this language: those that are listed, then those with its endings."""
-        listed = sum(_USER if word in self.users else 1 for word in words if word in self._known)
-        typical = sum(1 for word in words if self.adverb.fullmatch(word) or self.case.fullmatch(word))
-        return listed, typical
+    @cached_property
+    def phrases(self) -> Sequence[tuple[re.Pattern[str], str, Sequence[str]]]:
+        """Expressions, how each is rewritten, and what a text contains that has it."""
+        return [(re.compile(text), spelled, find_needles(text)) for text, spelled in self._phrases]
+
+    @property
+    def listed(self) -> Iterable[tuple[str, int]]:
+        """The words of this language, and how much each speaks for it."""
+        return ((word, _USER if word in self.users else 1) for word in self._known)
+
+    def count_typical(self, words: Sequence[str]) -> int:
+        """How many words have endings of this language."""
+        return sum(1 for word in words if self.adverb.fullmatch(word) or self.case.fullmatch(word))
 
     def longest(self, text: str, at: int) -> str:
         """The longest listed word of a language without spaces that begins there, or nothing."""
@@ -191,6 +199,17 @@ def _unknown() -> Lexicon:
     return Lexicon(Language(moves=False), Language())
 
 
+@cache
+def _speaking() -> Mapping[str, Sequence[tuple[str, int]]]:
+    """For each word, which languages list it and how much it speaks for them."""
+    found: dict[str, list[tuple[str, int]]] = {}
+    for name, lexicon in lexicons().items():
+        for word, weight in lexicon.listed:
+            found.setdefault(word, []).append((name, weight))
+    return found
+
+
+@lru_cache(maxsize=256)
 def detect(text: str) -> Lexicon:
     """Return the language that most words of the text are known in. In an unknown one nothing may change."""
     if _KANA.search(text):
@@ -199,6 +218,13 @@ def detect(text: str) -> Lexicon:
         return lexicons()["zh"]
     words = [word.replace("’", "'") for word in _LETTERS.findall(text.casefold())]
     parts = [part for word in words for part in _ELIDED.split(word)]
-    scores = {name: (*each.weigh(parts), name == "en") for name, each in lexicons().items()}
+    listed = dict.fromkeys(lexicons(), 0)
+    for part in parts:
+        for name, weight in _speaking().get(part, ()):
+            listed[name] += weight
+    most = max(listed.values())
+    # Endings decide between languages that list as many of the words.
+    first = [name for name, count in listed.items() if count == most]
+    scores = {name: (lexicons()[name].count_typical(parts), name == "en") for name in first}
     best = max(scores, key=scores.__getitem__)
-    return lexicons()[best] if any(scores[best][:2]) else _unknown()
+    return lexicons()[best] if most or scores[best][0] else _unknown()

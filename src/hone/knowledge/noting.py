@@ -2,6 +2,7 @@
 in the journal or in a skill, can be judged anew."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import date
 
 from msgspec import Struct
@@ -10,8 +11,9 @@ from hone.core.clock import Clock
 from hone.core.errors import AlreadyKnown, Refused
 from hone.core.ledger import MEMORY, USER, Author, ChangeKind, ChangeState, Target
 from hone.core.value import replace
-from hone.knowledge import journal, places
+from hone.knowledge import journal, places, validity
 from hone.knowledge.admission import (
+    FAULTS,
     FOREIGN,
     TRUSTED,
     LearningMode,
@@ -22,9 +24,11 @@ from hone.knowledge.admission import (
     defer,
     judge,
 )
-from hone.knowledge.cues import asks_to_change
-from hone.knowledge.folding import Draft, Files
+from hone.knowledge.cues import asks_to_change, is_negative_claim
+from hone.knowledge.folding import Draft, Files, Loaded
 from hone.knowledge.own_words import Edits, check_words, put_in_own_words
+from hone.knowledge.quoting import quotes
+from hone.knowledge.resemblance import gist
 from hone.knowledge.skills.facts import facts, find_protection, new_lines, touches_scripts
 from hone.knowledge.vetting import AGENTS, Vetted, Vetting
 
@@ -37,16 +41,16 @@ class Prepared(Struct, frozen=True):
 
 
 class Noting:
-    """`sync` returns what a target holds, under the lock; `limits` are characters by part of the journal."""
+    """`load` returns what parts of the journal hold, under the lock; `limits` are characters by part."""
 
     def __init__(
         self,
-        sync: Callable[[Target], Awaitable[Files]],
+        load: Callable[[Sequence[Target]], Awaitable[Loaded]],
         vetting: Vetting,
         clock: Clock,
         limits: Mapping[str, int],
     ) -> None:
-        self._sync = sync
+        self._load = load
         self._vetting = vetting
         self._clock = clock
         self._limits = limits
@@ -86,15 +90,19 @@ class Noting:
         flags = [flag for *_, found in screened for flag in found]
         wanted = [(target, edit) for target, edit, _ in screened]
         vetted = author.actor in AGENTS
-        texts = await self._texts([target for target, _ in edits]) if vetted else {}
+        held = await self._load(_list_compared(edits, author))
+        self._vetting.withdrawals.pass_over(held)
+        texts = _texts(held)
         if vetted:
             wanted = await self._vetting.settle(wanted, texts, author, self._today)
         drafts = []
         for target in dict.fromkeys(target for target, _ in wanted):
             own = [edit for each, edit in wanted if each == target]
-            drafts.append(await self._draft(target, own, kind))
+            drafts.append(self._draft(target, held.files[target], own, kind))
         flags += [flag for draft in drafts for flag in check(draft.before, draft.after)]
-        found = await self._vetting.examine(drafts, texts, author) if vetted else Vetted((), {})
+        found = Vetted((), {})
+        if vetted:
+            found = await self._vetting.examine(drafts, texts, author, held.latest)
         verdict = judge(author, mode, entries=found.entries, gone=found.gone, flags=flags)
         return Prepared(drafts, defer(verdict, found.cause))
 
@@ -105,8 +113,8 @@ class Noting:
         draft = drafts[0]
         flags = check(draft.before, draft.after)
         if places.is_journal(draft.target):
-            texts = await self._texts([draft.target])
-            found = await self._vetting.examine(drafts, texts, author)
+            held = await self._load(list(dict.fromkeys((MEMORY, USER, draft.target))))
+            found = await self._vetting.examine(drafts, _texts(held), author, held.latest)
             verdict = judge(author, mode, entries=found.entries, gone=found.gone, flags=flags)
             verdict = defer(verdict, found.cause)
         else:
@@ -127,13 +135,9 @@ class Noting:
         cause = cause or await self._vetting.examine_skill(draft, author)
         return confirm_quoted(defer(verdict, cause), new_lines(before, after), author)
 
-    async def _texts(self, targets: Sequence[Target]) -> Mapping[Target, str]:
-        """Return the parts of the journal that an entry of these is compared with."""
-        wanted = dict.fromkeys((MEMORY, USER, *targets))
-        return {each: _text(await self._sync(each), places.path_of(each)) for each in wanted}
-
-    async def _draft(self, target: Target, edits: Sequence[journal.Edit], kind: ChangeKind | None) -> Draft:
-        before = await self._sync(target)
+    def _draft(
+        self, target: Target, before: Files, edits: Sequence[journal.Edit], kind: ChangeKind | None
+    ) -> Draft:
         path, limit = places.path_of(target), self._limits[places.name_of(target)]
         after = journal.apply(_text(before, path), edits, limit)
         named = kind or (edits[0].kind if len(edits) == 1 else ChangeKind.BATCH)
@@ -142,6 +146,27 @@ class Noting:
     @property
     def _today(self) -> date:
         return self._clock.now().astimezone().date()
+
+
+def _list_compared(edits: Edits, author: Author) -> Sequence[Target]:
+    """Return the parts of the journal that are needed for a change. An agent's entry is compared with those
+    of other parts."""
+    compared = (MEMORY, USER) if author.actor in AGENTS else ()
+    return list(dict.fromkeys((*compared, *(target for target, _ in edits))))
+
+
+def read_ahead(edits: Edits, author: Author) -> None:
+    """Read what an agent wants to write before others have to wait: the answers are kept until they are asked
+    for under the lock."""
+    for edit in (edit for _, edit in edits if author.actor in AGENTS):
+        if isinstance(edit, journal.Add | journal.ReplaceEntry):
+            with suppress(Refused, *FAULTS):  # they come again, and are answered there
+                words = validity.read(journal.normalize(clean(edit)[0].text)).wording
+                gist(words), is_negative_claim(words), quotes(words, author.quotes)
+
+
+def _texts(held: Loaded) -> Mapping[Target, str]:
+    return {target: _text(files, places.path_of(target)) for target, files in held.files.items()}
 
 
 def _text(files: Files, path: str) -> str:

@@ -10,9 +10,9 @@ from hone.core.errors import StoreError
 from hone.core.ledger import ChangeId, ChangeQuery, ChangeState, Entry, Evidence, Ledger, Target
 from hone.core.ports import Sessions
 from hone.core.trust import Trust
-from hone.knowledge.comparing import compare
 from hone.knowledge.evidence import find_cited
 from hone.knowledge.folding import load_all_steps
+from hone.knowledge.journal import compare
 from hone.knowledge.resemblance import is_same_subject
 from hone.knowledge.sentences import sentences
 

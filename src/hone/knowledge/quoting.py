@@ -8,6 +8,7 @@ a remark at the end, and move a part of the sentence where the meaning does not 
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from hone.core.regex import regex
 from hone.knowledge.alignment import Alignment, same
@@ -38,6 +39,7 @@ def quotes(entry: str, owner: Sequence[str]) -> bool:
     return any(_supports(text, entry) for text in texts)
 
 
+@lru_cache(maxsize=16)  # asked before the lock is taken, and again under it
 def _supports(owner: str, entry: str) -> bool:
     lexicon = detect(f"{entry} {owner[:_SAMPLE]}")
     written = list(read(entry, lexicon, entry=True))

@@ -7,10 +7,11 @@ taken out of the sequence and remembered beside their clause.
 import re
 import unicodedata
 from collections.abc import Collection, Iterator, Sequence
+from functools import lru_cache
 
 from msgspec import Struct
 
-from hone.core.regex import regex
+from hone.core.regex import has_any, regex
 from hone.core.value import replace
 from hone.knowledge.language import Kind
 from hone.knowledge.lexicon import Lexicon
@@ -130,13 +131,15 @@ def _names(text: str, lexicon: Lexicon) -> frozenset[str]:
     return frozenset(word.casefold() for word in found if word[:1].isupper())
 
 
+@lru_cache(maxsize=256)  # an entry and what it rests on are each read several times
 def simplify(text: str, lexicon: Lexicon) -> str:
     """Return a text in lower case, with its expressions rewritten as the language lists them."""
     plain = unicodedata.normalize("NFKC", _SIGNS.sub(r"\g<0> ", text)).casefold()
     plain = _SPACES.sub(" ", plain.replace("’", "'")).strip()
-    for pattern, spelled in lexicon.phrases:
-        plain, count = pattern.subn(spelled, plain)
-        plain = _SPACES.sub(" ", plain) if count else plain
+    for pattern, spelled, needles in lexicon.phrases:
+        if has_any(plain, needles):
+            plain, count = pattern.subn(spelled, plain)
+            plain = _SPACES.sub(" ", plain) if count else plain
     return plain.strip()
 
 

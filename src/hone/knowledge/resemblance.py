@@ -113,9 +113,23 @@ def has_same_words(one: str, other: str) -> bool:
 
 def contradicts(one: str, other: str) -> bool:
     """Whether two lessons cannot both hold: they choose differently, or one denies the other."""
-    a, b = gist(one), gist(other)
+    return bool(find_contradicting(one, [other]))
+
+
+def find_contradicting(text: str, others: Sequence[str]) -> list[int]:
+    """Return the places of the lessons that contradict another one."""
+    new = gist(text)
+    gists = list(map(gist, others))
+    if not new.values:  # then only a denial can
+        return [at for at, old in enumerate(gists) if old.negated != new.negated and _excludes(new, old)]
+    return [at for at, old in enumerate(gists) if _excludes(new, old)]
+
+
+def _excludes(a: Gist, b: Gist) -> bool:
     if a.negated != b.negated:
         return a.size > 0 and (a.words, a.values) == (b.words, b.values)
+    if not a.values or not b.values:
+        return False
     return any(_is_same_case(_case(a, choice), _case(b, choice)) for choice in _differing(a, b))
 
 

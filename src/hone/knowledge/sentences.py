@@ -7,7 +7,7 @@ quotation, a correction after it.
 import re
 from bisect import bisect
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise
 
 from hone.core.regex import regex
@@ -38,7 +38,8 @@ _SHORT = 80
 """Characters of a sentence that may be nothing but a correction."""
 
 
-def sentences(text: str) -> list[tuple[int, int]]:
+@lru_cache(maxsize=64)  # what the owner said is asked about again and again
+def sentences(text: str) -> tuple[tuple[int, int], ...]:
     """Return where each begins and ends."""
     quoted = [found.span() for found in _QUOTED.finditer(text)]
     ends = [0, *(found.end() for found in _BREAK.finditer(text)), len(text)]
@@ -51,13 +52,14 @@ def sentences(text: str) -> list[tuple[int, int]]:
     for start, end in spans:
         new_paragraph = _PARAGRAPH.search(text, joined[-1][1] - _GAP, start) if joined else None
         introduced = introduced and not new_paragraph
-        tied = introduced or _is_inside(start, quoted) or _belongs(text, start, end)
-        if joined and tied and not _is_small_talk(text[slice(*joined[-1])]):
+        tied = joined and (introduced or _is_inside(start, quoted) or _belongs(text, start, end))
+        if tied and not _is_small_talk(text[slice(*joined[-1])]):
             joined[-1] = joined[-1][0], end
         else:
             joined.append((start, end))
-        introduced = introduced or bool(_introduces().search(text, start, end))
-    return joined
+        if end < len(text):  # something may follow
+            introduced = introduced or bool(_introduces().search(text, start, end))
+    return tuple(joined)
 
 
 def is_tied(text: str) -> bool:

@@ -5,7 +5,7 @@ lies in their homes. There is no lock that all machines share: a change that ano
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TypeVar
@@ -72,6 +72,21 @@ class ServedKnowledge:
 
     async def sync(self, target: Target) -> Files:
         return await folding.load(self._ledger, target)
+
+    async def load(self, targets: Sequence[Target], lag: float = 0) -> folding.Loaded:
+        """Return what targets hold."""
+        view = await self._ledger.view(targets)
+        files = {
+            target: {path: view.contents[name] for path, name in view.held[target].items()}
+            for target in targets
+        }
+        return folding.Loaded(files)
+
+    def publish_later(self, target: Target, contents: Mapping[str, bytes], lag: float) -> None:
+        """What is recorded is all there is."""
+
+    async def settle(self) -> None:
+        """Nothing is published later."""
 
     async def adopt(self, names: Sequence[str]) -> None:
         """Nobody puts folders there."""

@@ -1,6 +1,6 @@
 """Stage changes that only one run sees until they are committed together, or dropped."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence, Set
 from datetime import datetime
 
 from hone.core.errors import Conflict
@@ -12,6 +12,7 @@ from hone.core.ledger import (
     Entry,
     Held,
     Ledger,
+    LedgerView,
     PublishedFile,
     Target,
 )
@@ -59,6 +60,16 @@ class StagedLedger:
         if target not in self._held:
             self._held[target] = dict(await self._base.held(target))
         return self._held[target]
+
+    async def view(
+        self,
+        targets: Collection[Target],
+        known: Set[str] = frozenset(),
+        since: ChangeId | None = None,
+    ) -> LedgerView:
+        held = {target: await self.held(target) for target in targets}
+        wanted = {name for each in held.values() for name in each.values()} - known
+        return LedgerView(await self.latest(), held, {}, await self.contents(wanted))
 
     async def held_below(self, beginning: str) -> Mapping[Target, Held]:
         known = {**await self._base.held_below(beginning), **self._held}

@@ -1,6 +1,5 @@
 """Split a text into words, in languages with spaces and without."""
 
-import re
 from collections.abc import Iterator
 
 from hone.core.regex import regex
@@ -13,6 +12,7 @@ _WORD = regex(
 )
 _PIECE = regex(f"[{_CJK}]|[ァ-ヺー]+|[ぁ-ゖ]+|[^ぁ-ヺー{_CJK}]+")
 _IDEOGRAPHIC = regex(f"[ぁ-ヺー{_CJK}]")
+_SIGN = regex(r"\d|[^\w-]")
 _HIRAGANA = regex("[ぁ-ゖ]")
 _ENDING = 2
 """Hiragana that may be an ending of the ideograph before them."""
@@ -20,9 +20,11 @@ _ENDING = 2
 
 def words(part: str, lexicon: Lexicon) -> Iterator[str]:
     for found in _WORD.findall(part):
-        if _IDEOGRAPHIC.search(found):
+        if found.isascii() and found.isalpha():
+            yield found
+        elif _IDEOGRAPHIC.search(found):
             yield from _pieces(found, lexicon)
-        elif re.search(r"\d|[^\w-]", found) or "_" in found:
+        elif _SIGN.search(found) or "_" in found:
             yield found
         else:
             yield from filter(None, found.split("-"))

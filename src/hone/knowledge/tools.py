@@ -89,18 +89,22 @@ def memory_tool(library: Library, home: str, source: Source | None) -> Tool:
             # One that is known asks for nothing more; a batch is left undone because of it.
             is_done = isinstance(error, AlreadyKnown) and len(items) == 1
             return answer(str(error)) if is_done else _refuse(error)
-        sizes = [await _size(each) for each in dict.fromkeys(target for target, _ in edits)]
+        texts = await keeper.texts_after(entries)
+        sizes = [
+            _size(each, texts[each] if each in texts else await keeper.text(each))
+            for each in dict.fromkeys(target for target, _ in edits)
+        ]
         instead = " It takes the place of an older entry." if _has_replaced(items, entries) else ""
         return answer(f"{_describe_recorded(entries)}{instead} {' '.join(sizes)}")
 
     async def _section(part: str) -> str:
-        found = journal.entries(await keeper.text(targets[part]))
+        text = await keeper.text(targets[part])
+        found = journal.entries(text)
         listed = "".join(journal.format_entry(entry) for entry in found) or "(empty)\n"
-        return f"{await _size(targets[part])}\n{listed}".rstrip()
+        return f"{_size(targets[part], text)}\n{listed}".rstrip()
 
-    async def _size(target: Target) -> str:
-        name = places.name_of(target)
-        used = journal.size(await keeper.text(target))
+    def _size(target: Target, text: str) -> str:
+        name, used = places.name_of(target), journal.size(text)
         return f"{name}: {used:,} of {keeper.rules.limits[name]:,} characters."
 
     return memory

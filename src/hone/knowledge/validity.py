@@ -7,6 +7,7 @@ count towards the limit, and an edit by hand may change them. Everything else is
 
 from collections.abc import Iterable
 from datetime import date, timedelta
+from functools import lru_cache
 
 from msgspec import Struct
 
@@ -33,6 +34,7 @@ class Validity(Struct, frozen=True):
         return (self.since is None or self.since <= today) and (self.until is None or today <= self.until)
 
 
+@lru_cache(maxsize=4_096)
 def read(entry: str) -> Validity:
     """Split an entry into its words and its marks."""
     found = _SUFFIX.search(entry)

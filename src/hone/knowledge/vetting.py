@@ -7,6 +7,7 @@ owner has said it since. One that the owner took back stays away until the owner
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import date, timedelta
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -16,12 +17,11 @@ from hone.core.ledger import MEMORY, USER, Actor, Author, ChangeId, Entry, Ledge
 from hone.core.loading import import_object
 from hone.core.ports import Sessions
 from hone.core.value import replace
-from hone.core.visible import visible
 from hone.knowledge import journal, places, validity
 from hone.knowledge.admission import FAULTS
-from hone.knowledge.comparing import entries_in
 from hone.knowledge.cues import is_negative_claim, only_asks, speaks_of_change
 from hone.knowledge.folding import Draft, Step, load_all_steps, steps
+from hone.knowledge.journal import describe_contradiction, entries_in, find_missing, list_entries
 from hone.knowledge.origins import Origins, speak_of_the_same
 from hone.knowledge.own_words import states
 from hone.knowledge.quoting import quotes
@@ -30,6 +30,7 @@ from hone.knowledge.resemblance import (
     contradicts,
     denies,
     find_alike,
+    find_contradicting,
     has_same_words,
     is_opposite,
     is_same,
@@ -44,12 +45,15 @@ from hone.knowledge.withdrawn import (
     SHOWN,
     Withdrawal,
     Withdrawals,
+    describe_same_ground,
+    describe_withdrawn,
     find_kept,
     find_repeated,
     find_repeated_skill,
     find_same_ground,
     is_later,
     lesson_of,
+    name_day,
     said_since,
 )
 
@@ -170,10 +174,11 @@ class Vetting:
     ) -> Edits:
         text = validity.read(edit.text).wording
         near = [(each, entry) for each in _scope(target, staying) for entry in staying[each]]
-        opposed = [(each, entry) for each, entry in near if contradicts(text, validity.read(entry).wording)]
+        contrary = find_contradicting(text, [validity.read(entry).wording for _, entry in near])
+        opposed = [near[at] for at in contrary]
         if opposed:
             if not all([await self._is_superseded(*each, text, author) for each in opposed]):
-                raise Refused(_contradicting([entry for _, entry in opposed]))
+                raise Refused(describe_contradiction([entry for _, entry in opposed]))
             (first, entry), *others = opposed
             removals = [(each, journal.Remove(old)) for each, old in others]
             return [(first, journal.ReplaceEntry(entry, edit.text)), *removals]
@@ -195,10 +200,10 @@ class Vetting:
         if not alike:
             return
         if any(has_same_words(text, each) for each in found):
-            raise AlreadyKnown(f"Not added: this is already known, in other words.\n{_list(alike)}")
+            raise AlreadyKnown(f"Not added: this is already known, in other words.\n{list_entries(alike)}")
         raise Refused(
             "Not added: these entries are alike. Replace the one that it corrects or completes; if it is a "
-            f"different matter, use add_anyway.\n{_list(alike)}"
+            f"different matter, use add_anyway.\n{list_entries(alike)}"
         )
 
     async def _find_same_words(self, near: Sequence[tuple[Target, str]], author: Author) -> list[str]:
@@ -224,7 +229,7 @@ class Vetting:
         words = " ".join((text, *about))
         like = [each for each in near if await self._is_about(words, *each)]
         if found := [entry for target, entry in like if await self._is_older(target, entry, author)]:
-            raise Refused(f"{CHANGED}\n{_list(found)}")
+            raise Refused(f"{CHANGED}\n{list_entries(found)}")
 
     async def _is_about(self, words: str, target: Target, entry: str) -> bool:
         return shares_any(words, " ".join((entry, *await self._origins.find_words(target, entry))))
@@ -247,26 +252,34 @@ class Vetting:
         evidence = origin.change.author.evidence
         return [said.text for said in author.said if is_later(said, evidence, origin.at)]
 
-    async def examine(self, drafts: Sequence[Draft], texts: Mapping[Target, str], author: Author) -> Vetted:
+    async def examine(
+        self,
+        drafts: Sequence[Draft],
+        texts: Mapping[Target, str],
+        author: Author,
+        latest: ChangeId | None = None,
+    ) -> Vetted:
         """Compare what would change with what was taken back. Raises Refused for a lesson that was, or that
-        rests on a question, or is older than what it would replace."""
+        rests on a question, or is older than what it would replace. `latest` is the last change, if it is
+        known: under the lock nobody adds another."""
         if author.said and len(author.said) >= len(author.evidence) and only_asks(author.quotes):
             raise Refused(QUESTION)
         entries: list[str] = []
         gone: dict[str, Sequence[str]] = {}
         cause = ""
+        known = await self.withdrawals.all(latest)
         for draft in drafts:
             new, old = differences(draft)
             staying = _staying_beside(draft, texts)
             for entry in old:
                 cause = cause or (PINNED if validity.read(entry).pinned else "")
-                await self._check_kept(draft.target, entry, author)
+                _check_kept(known, draft.target, entry, author)
                 gone[entry] = await self._said_since(draft.target, entry, author)
                 _check_age(entry, gone[entry], new)
             for entry in new:
-                if opposed := [each for each in staying if contradicts(entry, each)]:
-                    raise Refused(_contradicting(opposed))
-                cause = cause or await self._check_withdrawn(draft.target, entry, author)
+                if opposed := find_contradicting(entry, staying):
+                    raise Refused(describe_contradiction([staying[at] for at in opposed]))
+                cause = cause or await self._check_withdrawn(known, draft.target, entry, author)
             entries += map(_wording, new)
         return Vetted(entries, gone, cause)
 
@@ -277,8 +290,8 @@ class Vetting:
         known = await self.withdrawals.all()
         lesson = lesson_of(draft.target, steps(draft.before, draft.after))
         if lesson and (found := find_repeated_skill(known, draft.target, lesson, author)):
-            raise Refused(_withdrawn(found))
-        return _same_ground(find_same_ground(known, draft.target, author)) if lesson else ""
+            raise Refused(describe_withdrawn(found))
+        return describe_same_ground(find_same_ground(known, draft.target, author)) if lesson else ""
 
     async def examine_staged(self, draft: Draft, since: ChangeId) -> None:
         """Compare what a review has staged with what happened meanwhile. Raises Refused for a lesson that was
@@ -295,7 +308,7 @@ class Vetting:
             if any(each.has(entry) for each in taken):
                 raise Refused("The user took back a lesson like this meanwhile.")
             if opposed := [each for each in _staying_beside(draft, {}) if contradicts(entry, each)]:
-                raise Refused(_contradicting(opposed))
+                raise Refused(describe_contradiction(opposed))
 
     async def find_waiting(self, draft: Draft) -> Entry | None:
         """Return the change that waits already and brings the same lesson."""
@@ -309,16 +322,17 @@ class Vetting:
         wanted = _read_change(steps(draft.before, draft.after), draft.target)
         return next((each for each in waiting if _is_same_change(self._waiting[each.id], wanted)), None)
 
-    async def _check_withdrawn(self, target: Target, entry: str, author: Author) -> str:
-        known = await self.withdrawals.all()
+    async def _check_withdrawn(
+        self, known: Sequence[Withdrawal], target: Target, entry: str, author: Author
+    ) -> str:
         if found := find_repeated(known, target, _wording(entry), author, states):
-            raise Refused(_withdrawn(found))
+            raise Refused(describe_withdrawn(found))
         if any(is_same(_wording(entry), each) for each in self._replaced):
             raise Refused(REPLACED)
         taken = self._replaced or _has_taken_back(known, target, author)
         if taken and author.quotes and not shares_any(entry, " ".join(author.quotes)):
             raise Refused(UNLIKE)
-        ground = _same_ground(find_same_ground(known, target, author))
+        ground = describe_same_ground(find_same_ground(known, target, author))
         return ground or await self._find_near_withdrawn(known, target, _wording(entry), author)
 
     async def _find_near_withdrawn(
@@ -337,13 +351,14 @@ class Vetting:
     async def _find_near(self, text: str, entries: Sequence[str]) -> Sequence[str]:
         return await self._nearness.find(text, entries) if self._nearness else ()
 
-    async def _check_kept(self, target: Target, entry: str, author: Author) -> None:
-        found = find_kept(await self.withdrawals.all(), target, entry)
-        if found and not any(said.at > found.at for said in author.said):
-            raise Refused(
-                f"Not changed: the user brought this entry back on {_day(found)}. Change it only if the user "
-                "asks for it again."
-            )
+
+def _check_kept(known: Sequence[Withdrawal], target: Target, entry: str, author: Author) -> None:
+    found = find_kept(known, target, entry)
+    if found and not any(said.at > found.at for said in author.said):
+        raise Refused(
+            f"Not changed: the user brought this entry back on {name_day(found)}. Change it only if the user "
+            "asks for it again."
+        )
 
 
 def _sentences(texts: Sequence[str]) -> list[str]:
@@ -358,11 +373,16 @@ def _has_taken_back(known: Sequence[Withdrawal], target: Target, author: Author)
     )
 
 
-def differences(draft: Draft) -> tuple[list[str], list[str]]:
+def differences(draft: Draft) -> tuple[Sequence[str], Sequence[str]]:
     """Return the entries that a change of the journal brings, and those that it takes away."""
     path = places.path_of(draft.target)
-    before, after = (entries_in(files.get(path)) for files in (draft.before, draft.after))
-    return [each for each in after if each not in before], [each for each in before if each not in after]
+    return _differ(draft.before.get(path), draft.after.get(path))
+
+
+@lru_cache(maxsize=16)  # a change is asked about several times
+def _differ(before: bytes | None, after: bytes | None) -> tuple[Sequence[str], Sequence[str]]:
+    old, new = entries_in(before), entries_in(after)
+    return tuple(find_missing(new, old)), tuple(find_missing(old, new))
 
 
 def _read_change(made: Sequence[Step], target: Target) -> ReadChange:
@@ -385,7 +405,7 @@ def _is_same_change(one: ReadChange, other: ReadChange) -> bool:
 def _compare(made: Sequence[Step]) -> tuple[list[str], list[str]]:
     before = [entry for step in made for entry in entries_in(step.before)]
     after = [entry for step in made for entry in entries_in(step.after)]
-    return [each for each in after if each not in before], [each for each in before if each not in after]
+    return find_missing(after, before), find_missing(before, after)
 
 
 def _keep_pin(edit: journal.Edit, text: str) -> journal.Edit:
@@ -414,7 +434,7 @@ def _check_claims(draft: Draft, author: Author) -> None:
     said = [each for each in _sentences(author.quotes) if is_negative_claim(each)]
     claims = find_claims(known, draft.after)
     if new := [each for each in claims if not any(shares_words(each, own) for own in said)]:
-        raise Refused(f"{CLAIM_IN_SKILL}\n{_list(new)}")
+        raise Refused(f"{CLAIM_IN_SKILL}\n{list_entries(new)}")
 
 
 def _wording(entry: str) -> str:
@@ -430,7 +450,7 @@ def _staying(
     staying: dict[Target, list[str]] = {}
     for target, text in texts.items():
         own = [edit for each, edit in edits if each == target]
-        after = journal.entries(journal.apply(text, own, None))
+        after = frozenset(journal.entries(journal.apply(text, own, None)))
         staying[target] = [entry for entry in journal.entries(text) if entry in after]
     return staying
 
@@ -460,32 +480,5 @@ def _check_age(entry: str, since: Sequence[str], new: Sequence[str]) -> None:
     if not since and any(contradicts(entry, each) for each in new):
         raise Refused(
             "Not changed: this entry is newer than the words you name. Replace it only if the user has said "
-            f"something else since, and quote that.\n{_list([entry])}"
+            f"something else since, and quote that.\n{list_entries([entry])}"
         )
-
-
-def _contradicting(entries: Sequence[str]) -> str:
-    return (
-        "Not saved: this contradicts what is known. If the user has changed their mind, replace the entry "
-        f"and quote the user's words.\n{_list(entries)}"
-    )
-
-
-def _withdrawn(found: Withdrawal) -> str:
-    """The lesson that was taken back is not repeated to the model."""
-    return (
-        f"Not saved: the user took back a lesson like this on {_day(found)}. Save it again only if the user "
-        "says it again, and quote those words."
-    )
-
-
-def _same_ground(found: Withdrawal | None) -> str:
-    return f"it rests only on messages whose lesson was taken back (change {found.id})" if found else ""
-
-
-def _day(found: Withdrawal) -> str:
-    return found.at.astimezone().date().isoformat()
-
-
-def _list(entries: Sequence[str]) -> str:
-    return "".join(journal.format_entry(visible(entry)) for entry in entries).rstrip()

@@ -28,8 +28,8 @@ from hone.core.ledger import (
     Target,
 )
 from hone.knowledge import places
-from hone.knowledge.comparing import compare, find_missing, lines_in
-from hone.knowledge.folding import Step
+from hone.knowledge.folding import Loaded, Step
+from hone.knowledge.journal import compare, find_missing, lines_in
 from hone.knowledge.origins import Origins
 from hone.knowledge.resemblance import is_same, resembles, shares_words
 from hone.knowledge.skills import bundled
@@ -97,15 +97,24 @@ class Withdrawals:
         self._upto = START
         self._known: dict[ChangeId, Withdrawal] = {}
 
-    async def all(self) -> Sequence[Withdrawal]:
-        """Oldest first."""
-        latest = await self._ledger.latest()
+    async def all(self, latest: ChangeId | None = None) -> Sequence[Withdrawal]:
+        """Oldest first. `latest` is the last change, if the caller knows it."""
+        if latest is None:
+            latest = await self._ledger.latest()
         if latest != self._upto:
             made = (await self._ledger.entries(ChangeQuery(kinds=_KINDS, after=self._upto)))[::-1]
             for start in range(0, len(made), _CHUNK):
                 await self._note(made[start : start + _CHUNK])
             self._upto = latest
         return tuple(self._known.values())
+
+    def pass_over(self, loaded: Loaded) -> None:
+        """Leave out changes since the last look if none of them can take something back: they need not be
+        read."""
+        if loaded.latest is None or loaded.kinds is None or not loaded.since <= self._upto <= loaded.latest:
+            return
+        if loaded.kinds.isdisjoint(_KINDS):
+            self._upto = loaded.latest
 
     async def was_owners_word(self, withdrawal: Withdrawal, text: str) -> bool:
         """Whether an entry that the owner removed had come as the owner's own words."""
@@ -267,3 +276,19 @@ def without_bundled(target: Target, lines: Sequence[str]) -> list[str]:
     files = bundled.files(places.name_of(target))
     known = {line for data in files.values() for line in lines_in(data)}
     return [line for line in lines if line not in known]
+
+
+def describe_withdrawn(found: Withdrawal) -> str:
+    """The lesson that was taken back is not repeated to the model."""
+    return (
+        f"Not saved: the user took back a lesson like this on {name_day(found)}. Save it again only if the "
+        "user says it again, and quote those words."
+    )
+
+
+def describe_same_ground(found: Withdrawal | None) -> str:
+    return f"it rests only on messages whose lesson was taken back (change {found.id})" if found else ""
+
+
+def name_day(found: Withdrawal) -> str:
+    return found.at.astimezone().date().isoformat()

@@ -2,7 +2,7 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Set
 from typing import Any
 
 import apsw
@@ -22,6 +22,7 @@ from hone.core.ledger import (
     Entry,
     Evidence,
     Held,
+    LedgerView,
     PublishedFile,
     Target,
 )
@@ -45,6 +46,7 @@ CHANGES = f"SELECT {COLUMNS} FROM changes AS c WHERE id IN {CHOSEN} ORDER BY id 
 PARTS = f"WHERE change IN {CHOSEN} ORDER BY change, position"
 DELTAS = f"SELECT change, path, before, after FROM deltas {PARTS}"
 EVIDENCE = f"SELECT change, session, message, trust, digest FROM evidence {PARTS}"
+KINDS = "SELECT DISTINCT deed FROM changes WHERE id > ?"
 CONTENT = "SELECT body FROM knowledge WHERE digest = ?"
 HOLDINGS = "SELECT target, path, digest FROM holdings WHERE target >= ? AND target < ?"
 PRINTS = "SELECT target, path, digest, inode, modified FROM prints WHERE target = ?"
@@ -201,6 +203,19 @@ def _publish(connection: apsw.Connection, files: Mapping[tuple[Target, str], Pub
             connection.execute(PRINT, (*key, made.digest, str(made.inode), str(made.modified)))
 
 
+def _view(
+    connection: apsw.Connection,
+    targets: Collection[Target],
+    known: Set[str] = frozenset(),
+    since: ChangeId | None = None,
+) -> LedgerView:
+    held = {target: _held(connection, target) for target in targets}
+    contents = _contents(connection, {name for each in held.values() for name in each.values()} - known)
+    made = () if since is None else connection.execute(KINDS, (since,))
+    kinds = None if since is None else frozenset(ChangeKind(kind) for (kind,) in made)
+    return LedgerView(_latest(connection), held, _prints(connection, targets), contents, kinds)
+
+
 class SqliteLedger(Store):
     """Only an active change settles another one."""
 
@@ -210,6 +225,7 @@ class SqliteLedger(Store):
     pending = reads(_pending)
     latest = reads(_latest)
     held = reads(_held)
+    view = reads(_view)
     held_below = reads(_held_below)
     contents = reads(_contents)
     published_files = reads(_prints)

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from hone.core.clock import SystemClock
@@ -18,6 +19,7 @@ from hone.core.ledger import (
     ChangeQuery,
     Entry,
     Evidence,
+    Target,
     skill,
 )
 from hone.core.skill import SkillOrigin
@@ -26,7 +28,7 @@ from hone.features.curator.consolidation import moves, read
 from hone.files.tree import FileTree
 from hone.knowledge.admission import KeeperRules, LearningMode
 from hone.knowledge.folding import Batch
-from hone.knowledge.journal import Add, Remove, ReplaceEntry
+from hone.knowledge.journal import Add, Edit, Remove, ReplaceEntry
 from hone.knowledge.keeper import OWNER, Keeper
 from hone.knowledge.skills.document import write_document
 from hone.knowledge.skills.folder import Archive, Create, Patch, Restore, WriteFile
@@ -45,6 +47,9 @@ TARGETS = (MEMORY, USER, *map(skill, MERGED), skill("bread-baking"))
 LIMITS = {"memory": 2_200, "user": 1_375, "project": 2_200}
 FOREIGN = (Evidence(SessionId("5e55"), 1, Trust.FOREIGN, "0" * 64),)
 MISLED = Author(Actor.AGENT, SessionId("5e55"), evidence=FOREIGN, trust_floor=Trust.FOREIGN)
+AGENT = Author(
+    Actor.AGENT, SessionId("5e55"), evidence=(Evidence(SessionId("5e55"), 1, Trust.OWNER, "0" * 64),)
+)
 RESTS = (Evidence(SessionId("c0de"), 2, Trust.AGENT, "0" * 64),)
 CURATOR = Author(Actor.CURATOR, SessionId("c0de"), evidence=RESTS)
 
@@ -90,10 +95,10 @@ class Kept:
 
 
 @asynccontextmanager
-async def kept(root: Path, merges: LearningMode = LearningMode.AUTO) -> AsyncIterator[Kept]:
+async def kept(root: Path, merges: LearningMode = LearningMode.AUTO, lag: float = 0) -> AsyncIterator[Kept]:
     home = root / "home"
     database = Database.open(home / "hone.db")
-    rules = KeeperRules(LIMITS, {}, merges=merges)
+    rules = KeeperRules(LIMITS, {}, merges=merges, lag=lag)
     keeper = Keeper(SqliteLedger(database), FileTree(home), SystemClock(), lambda _: None, rules)
     try:
         yield Kept(home, keeper, SqliteCuratorRuns(database))
@@ -140,6 +145,28 @@ journal = Deeds(
         lambda it: it.keeper.note([(MEMORY, Add("third")), (USER, Add("Likes rain."))], OWNER),
         lambda it: it.keeper.note([(MEMORY, ReplaceEntry("second", "second thoughts"))], OWNER),
         lambda it: it.keeper.note([(MEMORY, Remove("first")), (USER, Remove("Likes tea."))], OWNER),
+    ),
+    Kept.view,
+)
+
+
+async def published(it: Kept, *edits: tuple[Target, Edit]) -> None:
+    """An agent's note, and a moment later its files."""
+    await it.keeper.note(edits, AGENT)
+    await it.keeper.settle()
+
+
+late = Deeds(
+    "late",
+    furnished,
+    partial(kept, lag=3_600),
+    (
+        lambda it: it.keeper.note([(MEMORY, Add("second", anyway=True))], AGENT),
+        lambda it: it.keeper.note([(MEMORY, Add("third", anyway=True)), (USER, Add("Likes rain."))], AGENT),
+        lambda it: published(it, (MEMORY, ReplaceEntry("second", "second thoughts"))),
+        lambda it: it.keeper.note([(MEMORY, Remove("first"))], AGENT),
+        lambda it: published(it, (USER, Remove("Likes tea.")), (MEMORY, Add("fourth", anyway=True))),
+        lambda it: it.keeper.note([(USER, Add("Likes snow.", anyway=True))], AGENT),
     ),
     Kept.view,
 )

@@ -18,6 +18,7 @@ SCENARIOS: Sequence[Scenario] = (
     Review(),
     Review("leftover", 1),
     knowledge.journal,
+    knowledge.late,
     knowledge.skills,
     knowledge.undo,
     knowledge.approve,

@@ -50,6 +50,7 @@ SCENARIOS: Sequence[Scenario] = (
     Copied(),
     lists,
     knowledge.journal,
+    knowledge.late,
     knowledge.skills,
     Resumed(),
     Review(),

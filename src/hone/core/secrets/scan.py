@@ -1,11 +1,15 @@
 """Find where in a text it pays to look closer, at the speed of copying memory."""
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Generic, TypeVar
 
 Value = TypeVar("Value")
 _STEMS = (b"pass", b"pwd", b"cookie", b"auth", b"user", b"webhook", b"token", b"sig")
 """What many anchors contain. The text is searched once for a stem instead of once for each anchor."""
+
+_RECENT, _LONG, _HUGE = 4, 1_000, 100_000
+"""Texts that are remembered, and the letters of one where it pays."""
 
 
 class Anchors(Generic[Value]):
@@ -17,15 +21,54 @@ class Anchors(Generic[Value]):
             anchor = one_byte_each(text)
             stem = next((each for each in _STEMS if each in anchor), anchor)
             self._stems.setdefault(stem, []).append((anchor.index(stem), anchor, value))
+        self._longest = max(map(len, self._stems), default=0)
+        self._bare: deque[str] = deque(maxlen=_RECENT)
+        """Long texts that were searched last and have no stem."""
 
     def find(self, text: str) -> Iterator[tuple[int, Value]]:
         """Where an anchor ends, for each that is there."""
+        if not _LONG <= len(text) < _HUGE or not self._is_bare(text):
+            yield from self._search(text)
+
+    def _is_bare(self, text: str) -> bool:
+        """Return whether a text has no stem. Of one that differs little from a text without, only the
+        difference is searched, with as much beside it as can belong to a stem."""
+        start, end = 0, len(text)
+        for known in tuple(self._bare):
+            head, tail = find_common(known, text)
+            if head + tail > len(text) // 2:
+                start, end = max(0, head - self._longest), len(text) - max(0, tail - self._longest)
+        part = one_byte_each(text[start:end]).lower()
+        if any(stem in part for stem in self._stems):
+            return False
+        self._bare.append(text)
+        return True
+
+    def _search(self, text: str) -> Iterator[tuple[int, Value]]:
         lowered = one_byte_each(text).lower()
         for stem, anchors in self._stems.items():
             at = lowered.find(stem)
             while at >= 0:
                 yield from _ends(lowered, at, anchors)
                 at = lowered.find(stem, at + len(stem))
+
+
+def find_common(one: str, other: str) -> tuple[int, int]:
+    """Return how many letters two texts have in common at their beginning, and of the rest at their end."""
+    head = _count_common(one, other)
+    rest = min(len(one), len(other)) - head
+    return head, _count_common(one[len(one) - rest :][::-1], other[len(other) - rest :][::-1])
+
+
+def _count_common(one: str, other: str) -> int:
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[low:middle] == other[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
 
 
 def _ends(

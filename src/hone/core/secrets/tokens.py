@@ -8,9 +8,11 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import accumulate
+from string import ascii_letters, digits
 
 from hone.core.regex import regex
 from hone.core.secrets.marks import Span, mark, marked
+from hone.core.secrets.scan import stretches, table_of
 
 TOKENS = (
     ("Anthropic key", r"sk-ant-[\w-]{20,}"),
@@ -105,8 +107,11 @@ TOKENS = (
     ("private key", r"LS0tLS1CRUdJTiB(?:QUklW|SU0Eg|FQyBQ|PUEVO|FTkNS)[A-Za-z0-9+/=]{40,}"),
     ("password hash", r"\$(?:2[abxy]?|5|6|7|y|gy|argon2i?d?)\$[\w./$=,+-]{20,}"),
 )
-RUN = r"[\w.~+/=:$%,\\-]{20,}"
+_SIGNS = ".~+/=:$%,\\-"
+SHORTEST = 20
+RUN = rf"[\w{re.escape(_SIGNS)}]{{{SHORTEST},}}"
 """What every token is a part of: letters and signs without a space, and no token is shorter."""
+_IN_RUN = table_of(ascii_letters + digits + "_" + _SIGNS)
 
 
 JWT = "JWT"
@@ -116,6 +121,8 @@ _ESCAPED = regex(r".?\\[nrt]|%[0-9A-F]{2}", re.ASCII | re.DOTALL)
 
 
 def without_tokens(text: str) -> str:
+    if next(stretches(text, _IN_RUN, SHORTEST), None) is None:
+        return text
     return _RUN.sub(_cleared, text)
 
 

@@ -14,8 +14,8 @@ from hone.core.value import replace
 from hone.core.visible import one_line
 from hone.features.payback.bill import LessonKey
 from hone.knowledge import places
-from hone.knowledge.comparing import compare, entries_in
 from hone.knowledge.folding import load_all_steps
+from hone.knowledge.journal import compare, entries_in
 from hone.knowledge.withdrawn import is_owners_word
 from hone.prompt.compose import item
 

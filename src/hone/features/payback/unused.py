@@ -22,9 +22,8 @@ from hone.features.payback.bill import LEARNING, LessonKey
 from hone.features.payback.lessons import BilledLesson, LessonState
 from hone.features.payback.reading import Account, read_account
 from hone.features.payback.report import read_used
-from hone.knowledge.comparing import compare
 from hone.knowledge.folding import load_all_steps
-from hone.knowledge.journal import Remove
+from hone.knowledge.journal import Remove, compare
 
 LOOKS_BACK = 90
 """Days of conversations that are looked at."""

@@ -1,11 +1,23 @@
 """The ledger in PostgreSQL, in the same database as the sessions: changes, contents, and holdings."""
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Set
 from typing import Any
 
 from hone.core.errors import Corrupt
-from hone.core.ledger import EVERY, ChangeId, ChangeQuery, Delta, Entry, Evidence, Held, PublishedFile, Target
+from hone.core.ledger import (
+    EVERY,
+    ChangeId,
+    ChangeKind,
+    ChangeQuery,
+    Delta,
+    Entry,
+    Evidence,
+    Held,
+    LedgerView,
+    PublishedFile,
+    Target,
+)
 from hone.core.messages import digest, sound
 from hone.core.trust import Trust
 from hone.stores import checks
@@ -29,6 +41,7 @@ id IN (SELECT id FROM changes WHERE owner = %(owner)s AND session = %(session)s
     UNION SELECT change FROM evidence WHERE owner = %(owner)s AND session = %(session)s)
 """
 WAITING = f"standing = 'pending' AND {SETTLED} IS NULL"
+KINDS = "SELECT DISTINCT deed FROM changes WHERE owner = %(owner)s AND id > %(since)s"
 LATEST = "SELECT coalesce(max(id), 0) FROM changes WHERE owner = %(owner)s"
 HELD = "SELECT path, digest FROM holdings WHERE owner = %(owner)s AND target = %(target)s"
 HELD_BELOW = "SELECT target, path, digest FROM holdings WHERE owner = %(owner)s AND target ^@ %(beginning)s"
@@ -165,6 +178,17 @@ def _publish(rows: Rows, checkout: str, files: Mapping[tuple[Target, str], Publi
             rows.execute(PUBLISH, **key, **facts)
 
 
+def _view(
+    rows: Rows, checkout: str, targets: Collection[Target], known: Set[str], since: ChangeId | None
+) -> LedgerView:
+    held = {target: _held(rows, target) for target in targets}
+    contents = _contents(rows, {name for each in held.values() for name in each.values()} - known)
+    kinds = None
+    if since is not None:
+        kinds = frozenset(ChangeKind(kind) for (kind,) in rows.execute(KINDS, since=since))
+    return LedgerView(_latest(rows), held, _published(rows, checkout, targets), contents, kinds)
+
+
 class PostgresLedger(PostgresStore):
     """Only an active change settles another one. `checkout` is the folder that its files are published to."""
 
@@ -180,6 +204,14 @@ class PostgresLedger(PostgresStore):
     held = reads(_held)
     held_below = reads(_held_below)
     contents = reads(_contents)
+
+    async def view(
+        self,
+        targets: Collection[Target],
+        known: Set[str] = frozenset(),
+        since: ChangeId | None = None,
+    ) -> LedgerView:
+        return await self._database.read(lambda rows: _view(rows, self._checkout, targets, known, since))
 
     async def published_files(
         self, targets: Collection[Target]
