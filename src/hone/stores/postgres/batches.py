@@ -18,7 +18,7 @@ class _Item(Struct, frozen=True):
     future: asyncio.Future[None]
 
 
-class Batch:
+class LaneBatch:
     """What is done together in a lane: items of one owner and one event loop, at most one for each key."""
 
     def __init__(self, owner: str, loop: asyncio.AbstractEventLoop, perform: Perform) -> None:
@@ -44,7 +44,7 @@ class Batches:
     until its turn comes, or until other work is handed over: what comes after that must be done after it."""
 
     def __init__(self) -> None:
-        self._open: dict[ThreadPoolExecutor, Batch] = {}
+        self._open: dict[ThreadPoolExecutor, LaneBatch] = {}
         self._lock = Lock()
 
     def seal(self, lane: ThreadPoolExecutor) -> None:
@@ -64,21 +64,21 @@ class Batches:
             if batch is None or batch.of != (owner, loop) or key in batch.items:
                 if batch:
                     self._line_up(lane, batch)
-                batch = self._open[lane] = Batch(owner, loop, perform)
+                batch = self._open[lane] = LaneBatch(owner, loop, perform)
                 loop.call_soon(self._pass_ended, lane, batch)
             batch.items[key] = item
         await item.future
 
-    def _pass_ended(self, lane: ThreadPoolExecutor, batch: Batch) -> None:
+    def _pass_ended(self, lane: ThreadPoolExecutor, batch: LaneBatch) -> None:
         with self._lock:
             self._line_up(lane, batch)
 
-    def _line_up(self, lane: ThreadPoolExecutor, batch: Batch) -> None:
+    def _line_up(self, lane: ThreadPoolExecutor, batch: LaneBatch) -> None:
         if not batch.is_in_line:
             batch.is_in_line = True
             lane.submit(self._run, lane, batch)
 
-    def _run(self, lane: ThreadPoolExecutor, batch: Batch) -> None:
+    def _run(self, lane: ThreadPoolExecutor, batch: LaneBatch) -> None:
         with self._lock:
             if self._open.get(lane) is batch:
                 del self._open[lane]
