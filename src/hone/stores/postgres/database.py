@@ -191,6 +191,8 @@ class PostgresPool:
     async def close(self) -> None:
         """What was handed over is written and read first."""
         self._closed = True
+        for lane in self._lanes:
+            self.batches.seal(lane)
         await asyncio.to_thread(self._close)
 
     def _close(self) -> None:
