@@ -2,8 +2,8 @@
 
 Both lie on the same disk and take turns, one append here, the same append there. Each brings a question and
 an answer of 2 kB in words, what they cost, the counters of the tree, and a look. Both add the words to their
-search index later, at the latest before the next search: that happens after every so many appends, and each
-append gets its share of the time.
+search index later, at the latest before the next search. First that happens between appends, and each gets
+its share of the time. Then it happens as it does in use, beside the appends of other turns.
 """
 
 import argparse
@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from benchmarks.recall import Language
 from hone.core.ids import SessionId
@@ -30,7 +31,7 @@ from hone.core.trust import Trust
 from hone.core.turn import Origin
 from hone.stores import passages
 from hone.stores.database import Database
-from hone.stores.home import over
+from hone.stores.home import Stores, over
 from hone.stores.postgres import home as postgres_home
 from hone.stores.postgres.database import PostgresDatabase, PostgresPool
 from hone.stores.postgres.passages import catch_up
@@ -105,13 +106,7 @@ async def measure(path: Path, url: str, count: int, searched: int) -> None:
     language = Language(1)
     talks = {SessionId(f"s{number}"): Transcript(PREFIX.digest) for number in range(SESSIONS)}
     for round in range(count + SESSIONS):
-        name = SessionId(f"s{round % SESSIONS}")
-        before = talks[name]
-        after = before.then(user(text(language)), Trust.OWNER, NOW).then(
-            assistant(text(language)), Trust.AGENT, NOW
-        )
-        talks[name] = after
-        nodes = after.nodes[len(before) :]
+        name, nodes = step(talks, language, round)
         for side in sides if round % 2 else reversed(sides):
             if round < SESSIONS:
                 await sides[side].sessions.start(Header(name, NOW), PREFIX, nodes, LOOK)
@@ -122,9 +117,41 @@ async def measure(path: Path, url: str, count: int, searched: int) -> None:
             for side, clock in indexing.items():
                 async with clock.run() if round > SESSIONS else nullcontext():
                     await index(sqlite if side == "SQLite" else database)
+    report(clocks, indexing, count)
+    busy = {side: Clock(data) for side in sides}
+    own = {side: dict(talks) for side in sides}
+    for _ in range(count // searched):
+        for side, clock in busy.items():
+            await fill_up(sides[side], own[side], language, searched)
+            making = asyncio.create_task(index(sqlite if side == "SQLite" else database))
+            for number in range(searched):
+                name, nodes = step(own[side], language, number)
+                async with clock.run():
+                    await sides[side].sessions.append(name, nodes, SPENT, COUNTS, LOOK)
+                if making.done():
+                    break
+            await making
     for stores in sides.values():
         await stores.close()
-    report(clocks, indexing, count)
+    report_beside(busy)
+
+
+def step(talks: dict[SessionId, Transcript], language: Language, number: int) -> tuple[SessionId, Any]:
+    """Continue one of the conversations; return its new nodes."""
+    name = SessionId(f"s{number % SESSIONS}")
+    before = talks[name]
+    after = before.then(user(text(language)), Trust.OWNER, NOW).then(
+        assistant(text(language)), Trust.AGENT, NOW
+    )
+    talks[name] = after
+    return name, after.nodes[len(before) :]
+
+
+async def fill_up(stores: Stores, talks: dict[SessionId, Transcript], language: Language, count: int) -> None:
+    """Append what is not in the index."""
+    for number in range(count):
+        name, nodes = step(talks, language, number)
+        await stores.sessions.append(name, nodes, SPENT, COUNTS, LOOK)
 
 
 async def index(database: Database | PostgresDatabase) -> None:
@@ -155,6 +182,18 @@ def report(clocks: dict[str, Clock], indexing: dict[str, Clock], count: int) -> 
     print(f"{'ms':<11}{''.join(f'{head:>16}' for head in heads)}")
     for side, row in rows.items():
         print(f"{side:<11}{''.join(f'{each * 1000:16.2f}' for each in row)}")
+    ratios = (one / other for one, other in zip(rows["PostgreSQL"], rows["SQLite"], strict=True))
+    print(f"{'ratio':<11}{''.join(f'{each:16.2f}' for each in ratios)}")
+
+
+def report_beside(busy: dict[str, Clock]) -> None:
+    """Print milliseconds of an append while the index is made."""
+    rows: dict[str, tuple[float, float]] = {}
+    print(f"\n{'beside it':<11}{'p50':>16}{'p95':>16}")
+    for side, clock in busy.items():
+        taken = sorted(clock.taken)
+        rows[side] = taken[len(taken) // 2], taken[int(len(taken) * 0.95)]
+        print(f"{side:<11}{''.join(f'{each * 1000:16.2f}' for each in rows[side])}")
     ratios = (one / other for one, other in zip(rows["PostgreSQL"], rows["SQLite"], strict=True))
     print(f"{'ratio':<11}{''.join(f'{each:16.2f}' for each in ratios)}")
 

@@ -114,10 +114,11 @@ class PostgresPool:
         self._lanes = [ThreadPoolExecutor(1, thread_name_prefix=f"hone-pg-{n}") for n in range(lanes)]
         self._readers = ThreadPoolExecutor(readers, thread_name_prefix="hone-pg-read")
         self._claimer = ThreadPoolExecutor(1, thread_name_prefix="hone-pg-claim")
+        self._aside = ThreadPoolExecutor(1, thread_name_prefix="hone-pg-aside")
         self.lease = ClaimLease()
         self.batches = Batches()
         self._idle: dict[ThreadPoolExecutor, deque[Connection[Row]]] = {
-            each: deque() for each in (*self._lanes, self._readers, self._claimer)
+            each: deque() for each in (*self._lanes, self._readers, self._claimer, self._aside)
         }
         self._owners: dict[Connection[Row], str] = {}
         self._closed = False
@@ -138,6 +139,11 @@ class PostgresPool:
     def claimer(self) -> ThreadPoolExecutor:
         """One thread and one connection, which holds the advisory locks of this process."""
         return self._claimer
+
+    @property
+    def aside(self) -> ThreadPoolExecutor:
+        """One thread and one connection for long work, behind which no message waits."""
+        return self._aside
 
     def refuse_closed(self) -> None:
         if self._closed:
@@ -275,6 +281,11 @@ class PostgresDatabase:
         write of this owner happens meanwhile."""
         lane = self._pool.lane(f"{self.owner} {key}")
         return await self._pool.run(lane, lambda: self._write(lane, work, alone=alone))
+
+    async def write_aside(self, work: Work[T]) -> T:
+        """Give long work its own transaction, while messages are stored."""
+        aside = self._pool.aside
+        return await self._pool.run(aside, lambda: self._write(aside, work, alone=False))
 
     def read_now(self, work: Work[T]) -> T:
         """Ask one question in the calling thread, which waits for the answer."""
