@@ -38,7 +38,7 @@ from hone.stores.postgres import appending
 from hone.stores.postgres import database as database_module
 from hone.stores.postgres.database import PostgresDatabase, PostgresPool, Rows
 from hone.stores.postgres.home import open_stores, over
-from hone.stores.postgres.migrating import ADDITIONS, MIGRATIONS, migrate
+from hone.stores.postgres.migrating import ADDITIONS, LOCK, MIGRATIONS, migrate
 from tests import databases
 from tests.contract.kinds import new_owner
 from tests.contract.kinds import postgres as shared_stores
@@ -143,6 +143,20 @@ def test_of_many_who_open_a_new_database_at_once_one_makes_the_schema(empty: str
     assert ask(empty, "SELECT name FROM hone.migrations ORDER BY number") == names
     for pool in pools:
         asyncio.run(pool.close())
+
+
+def test_who_waited_while_another_made_the_schema_sees_it(empty: str) -> None:
+    waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+    with psycopg.connect(empty, autocommit=True) as first, psycopg.connect(empty, autocommit=True) as second:
+        with ThreadPoolExecutor(1) as threads, first.transaction():
+            first.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
+            late = threads.submit(migrate, second, "here")
+            until = time.monotonic() + 60
+            while not late.done() and time.monotonic() < until and ask(empty, waiting) == [(0,)]:
+                pass
+            migrate(first, "here")
+        late.result()
+    assert ask(empty, "SELECT count(*) FROM hone.migrations") == [(len(MIGRATIONS),)]
 
 
 def test_a_newer_schema_and_that_of_another_program_are_left_alone(empty: str) -> None:

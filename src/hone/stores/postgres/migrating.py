@@ -19,7 +19,9 @@ LOCK = 0x686F6E65_646201
 """Of several processes at once, one applies them."""
 MIGRATIONS = tuple(sorted(Path(__file__).with_name("migrations").glob("*.sql")))
 ADDITIONS = tuple(sorted(Path(__file__).with_name("additions").glob("*.sql")))
-KNOWN = "SELECT to_regclass('hone.migrations') IS NOT NULL"
+HAS = "SELECT EXISTS (SELECT 1 FROM pg_tables WHERE schemaname = 'hone' AND tablename = '{}')"
+"""Asks the catalog itself. `to_regclass` may remember what was so before another process made it."""
+KNOWN = HAS.format("migrations")
 TAKEN = "SELECT EXISTS (SELECT 1 FROM pg_namespace WHERE nspname = 'hone')"
 APPLIED = "SELECT coalesce(max(number), 0) FROM hone.migrations"
 MEMBER = f"""
@@ -34,7 +36,7 @@ CREATE TABLE hone.migrations (
 )
 """
 NOTE = "INSERT INTO hone.migrations (number, name) VALUES (%s, %s)"
-HAS_ADDITIONS = "SELECT to_regclass('hone.additions') IS NOT NULL"
+HAS_ADDITIONS = HAS.format("additions")
 START_ADDITIONS = """
 CREATE TABLE IF NOT EXISTS hone.additions (
     name text PRIMARY KEY, applied timestamptz NOT NULL DEFAULT now()
