@@ -67,7 +67,7 @@ def add(options: Options, /, name: str, **limits: float | None) -> None:
     admin = open_admin(options.home or home_folder())
     admin.add(check_name(name), _given(limits))
     click.echo(make_key(admin, name, FIRST, "person", None))
-    click.echo(f"{name} can come in with this key, as a person. It is not shown again.", err=True)
+    click.echo(f"{name} signs in to the page with this key. It is not shown again.", err=True)
 
 
 @users.command("list", short_help="List the users, or their keys.")
