@@ -65,7 +65,7 @@ def _all_needles(items: Any) -> list[set[str]]:
             continue
         for name, value in part:
             match str(name):
-                case "SUBPATTERN" if not value[1]:  # no flags of its own
+                case "SUBPATTERN" if not value[1]:  # without flags inside
                     found.append(_needles(value[3]))
                 case "BRANCH":
                     each = [_needles(branch) for branch in value[1]]

@@ -361,7 +361,7 @@ class FileSync:
 
         noted = {place: each.published for place, each in seen.items()}
         busy = {place for place, each in seen.items() if each.state is FileState.BUSY}
-        untidy: set[str] = set()  # not noted: whoever looks next finds it moved, and tidies up
+        untidy: set[str] = set()  # not noted: the next look finds it moved, and tidies up
 
         def write() -> dict[str, PublishedFile | None]:
             lying: dict[str, PublishedFile | None] = {place: each.found for place, each in seen.items()}

@@ -1,6 +1,6 @@
 """The only thread that writes to a database. It commits waiting writes together and undoes failed ones alone.
 
-Writes of one pass of an event loop are handed over together: conversations that go on at the same moment
+Writes of one pass of an event loop are handed over together: conversations that run at the same moment
 share one wait for the disk. The thread does not know what it writes. What can wait is done when nobody waits.
 """
 
