@@ -16,7 +16,7 @@ from hone.core.ports import Header
 from hone.core.transcript import Transcript
 from hone.core.trust import Trust
 from hone.stores.home import Stores
-from hone.stores.postgres.text import escape, unescape
+from hone.stores.postgres.text import adapt, array, escape, unescape
 from tests import databases
 from tests.contract import test_jobs, test_ledger, test_looks, test_outbox, test_sessions, test_shelf
 from tests.contract.kinds import new_owner, postgres, reference
@@ -91,6 +91,25 @@ def test_an_escaped_text_holds_no_nul_and_keeps_its_place_and_its_beginnings(one
     assert (escape(one) < escape(two)) is (one < two)
     assert escape(one + two).startswith(escape(one))
     assert escape(two).startswith(escape(one)) is two.startswith(one)
+
+
+@fewer(25)
+@given(
+    st.lists(st.none() | TEXTS | st.sampled_from(["", "NULL", " ", "{}", '"', "\\", "a,b"])),
+    st.lists(st.none() | st.integers(-(2**63), 2**63 - 1)),
+    st.lists(st.none() | st.floats(allow_nan=False)),
+    st.lists(st.booleans()),
+)
+def test_the_server_reads_any_array_as_it_was_written(
+    texts: list[str | None], numbers: list[int | None], shares: list[float | None], flags: list[bool]
+) -> None:
+    wanted: list[list[Any]] = [[sound(text) if text else text for text in texts], numbers, shares, flags]
+    with psycopg.connect(databases.shared(), autocommit=True) as connection:
+        adapt(connection)
+        query = "SELECT %s::text[], %s::bigint[], %s::double precision[], %s::boolean[]"
+        read = connection.execute(query, [array(each) for each in wanted]).fetchone()
+    assert read
+    assert list(read) == wanted
 
 
 @fewer(25)

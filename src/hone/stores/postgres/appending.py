@@ -18,6 +18,7 @@ from hone.stores import rules
 from hone.stores.postgres import jobs, looks, tree
 from hone.stores.postgres.database import PostgresDatabase, Rows
 from hone.stores.postgres.faults import is_lost
+from hone.stores.postgres.text import array
 from hone.stores.tree import stamp
 
 APPEND = f"""
@@ -119,14 +120,14 @@ def _append_steps(rows: Rows, steps: Sequence[Append]) -> Sequence[str]:
     spending = [_list_spending(step.spending) for step in steps]
     outcomes: Sequence[str] = rows.value(
         STEPS,
-        sessions=[sound(step.session) for step in steps],
-        afters=[node.parent for node in nodes],
-        digests=[node.digest for node in nodes],
+        sessions=array(sound(step.session) for step in steps),
+        afters=array(node.parent for node in nodes),
+        digests=array(node.digest for node in nodes),
         bodies=[node.encoded for node in nodes],
-        hashes=[node.hash for node in nodes],
-        trusts=[int(node.trust) for node in nodes],
-        ats=[stamp(node.at) for node in nodes],
-        **{name: [each[name] for each in spending] for name in spending[0]},
+        hashes=array(node.hash for node in nodes),
+        trusts=array(int(node.trust) for node in nodes),
+        ats=array(stamp(node.at) for node in nodes),
+        **{name: array(each[name] for each in spending) for name in spending[0]},
     )
     return outcomes
 
@@ -194,11 +195,11 @@ def _list_spending(spending: Spending | None) -> dict[str, Any]:
     }
 
 
-def _list_counts(counts: Sequence[TopicCount]) -> dict[str, list[Any]]:
+def _list_counts(counts: Sequence[TopicCount]) -> dict[str, str]:
     return {
-        "topics": [each.topic for each in counts],
-        "adds": [each.adds for each in counts],
-        "intervals": [each.interval for each in counts],
-        "resets": [each.resets for each in counts],
-        "whys": [sound(each.why) for each in counts],
+        "topics": array(each.topic for each in counts),
+        "adds": array(each.adds for each in counts),
+        "intervals": array(each.interval for each in counts),
+        "resets": array(each.resets for each in counts),
+        "whys": array(sound(each.why) for each in counts),
     }

@@ -11,6 +11,7 @@ from hone.core.messages import canonical, sound
 from hone.core.ports import Header
 from hone.stores.looks import make_look
 from hone.stores.postgres.database import Rows
+from hone.stores.postgres.text import array
 from hone.stores.tree import stamp
 
 PUT = """
@@ -36,7 +37,7 @@ ONE = f"{READ} AND session = %(session)s"
 def list_look(look: Look | None) -> dict[str, Any]:
     """Return the look as parameters of the functions in the database."""
     if look is None:
-        return {**dict.fromkeys(("due", "cue", "turns", "tainted", "new", "since")), "wider": []}
+        return {**dict.fromkeys(("due", "cue", "turns", "tainted", "new", "since")), "wider": array(())}
     return {
         "due": stamp(look.at),
         "cue": sound(look.cue),
@@ -44,7 +45,7 @@ def list_look(look: Look | None) -> dict[str, Any]:
         "tainted": look.tainted,
         "new": look.is_new,
         "since": None if look.since is None else stamp(look.since),
-        "wider": sorted(look.topics),
+        "wider": array(sorted(look.topics)),
     }
 
 

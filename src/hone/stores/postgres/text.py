@@ -1,8 +1,10 @@
-"""Store any text and the words of a text in PostgreSQL.
+"""Store any text, arrays and the words of a text in PostgreSQL.
 
 Its text cannot hold a NUL. NUL becomes two signs, and so does the sign that both begin with. The escape keeps
 the order of texts and of their beginnings, so that comparisons in the database mean what they mean here.
 """
+
+from collections.abc import Iterable
 
 from psycopg import Connection
 from psycopg.abc import Buffer
@@ -20,6 +22,19 @@ def escape(text: str) -> str:
 
 def unescape(text: str) -> str:
     return text.replace(NUL, "\0").replace(ITSELF, MARK) if MARK in text else text
+
+
+def array(items: Iterable[str | float | None]) -> str:
+    """Write an array as the server reads it. psycopg looks for the type of each element first, which takes
+    longer than all else that an append does on this side."""
+    return "{" + ",".join(map(_element, items)) + "}"
+
+
+def _element(item: str | float | None) -> str:
+    if isinstance(item, str):
+        quoted = item.replace("\\", "\\\\").replace('"', '\\"')
+        return f'"{quoted}"'
+    return "NULL" if item is None else str(item)
 
 
 class _Dumper(StrDumper):

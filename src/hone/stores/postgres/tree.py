@@ -7,6 +7,7 @@ from hone.core.messages import digest
 from hone.core.prefix import Prefix
 from hone.core.transcript import Node
 from hone.stores.postgres.database import Rows
+from hone.stores.postgres.text import array
 from hone.stores.tree import SYMPTOMS, NodeRow, damaged, intact, make_node, stamp
 
 # From a node up to its root. The depth must fall with each step, so that a damaged link cannot go in circles.
@@ -63,17 +64,17 @@ def put_chain(rows: Rows, prefix: Prefix) -> NodeRow:
     return NodeRow(None, rows.value(PUT_CHAIN, digest=prefix.digest), 0, prefix.digest, 0)
 
 
-def list_nodes(nodes: Sequence[Node]) -> dict[str, list[Any]]:
+def list_nodes(nodes: Sequence[Node]) -> dict[str, Any]:
     """Return the columns of nodes, and their contents in the order of digests: two writers who bring the same
     ones in another order would wait for each other."""
     contents = sorted({node.digest: node.encoded for node in nodes}.items())
     return {
-        "digests": [name for name, _ in contents],
+        "digests": array(name for name, _ in contents),
         "bodies": [body for _, body in contents],
-        "nodes": [node.digest for node in nodes],
-        "hashes": [node.hash for node in nodes],
-        "trusts": [int(node.trust) for node in nodes],
-        "ats": [stamp(node.at) for node in nodes],
+        "nodes": array(node.digest for node in nodes),
+        "hashes": array(node.hash for node in nodes),
+        "trusts": array(int(node.trust) for node in nodes),
+        "ats": array(stamp(node.at) for node in nodes),
     }
 
 
@@ -83,11 +84,15 @@ def put_nodes(
     """Add the nodes after the place; return the place after them."""
     if not nodes:
         return place
-    columns = list_nodes(nodes)
     id = rows.value(
-        PUT_NODES, chain=place.chain, parent=place.id, depth=place.depth, formers=list(formers), **columns
+        PUT_NODES,
+        chain=place.chain,
+        parent=place.id,
+        depth=place.depth,
+        formers=array(formers),
+        **list_nodes(nodes),
     )
-    return NodeRow(id, place.chain, place.depth + len(nodes), nodes[-1].hash, columns["ats"][-1])
+    return NodeRow(id, place.chain, place.depth + len(nodes), nodes[-1].hash, stamp(nodes[-1].at))
 
 
 def read_root(rows: Rows, chain: int) -> str:

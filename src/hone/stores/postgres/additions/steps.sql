@@ -5,7 +5,7 @@ CREATE FUNCTION append_steps(
     p_owner text, p_sessions text[], p_afters text[], p_digests text[], p_bodies bytea[], p_hashes text[], p_trusts smallint[],
     p_ats bigint[], p_spent_ats bigint[], p_models text[], p_origins text[], p_inputs bigint[], p_cached bigint[],
     p_written bigint[], p_outputs bigint[], p_costs double precision[]
-) RETURNS text[] LANGUAGE plpgsql AS $$
+) RETURNS text[] LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
     v_known text[];
     v_steps integer[];
