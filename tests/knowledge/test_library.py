@@ -1,7 +1,8 @@
 """D2, D6: skills found on the disk, in rank and by words; the same from a cold and a warm start."""
 
 import os
-from collections.abc import AsyncIterator, Sequence
+import time
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -13,7 +14,7 @@ from hone.core.embedding import Purpose, pack
 from hone.core.ids import SessionId
 from hone.core.ledger import Actor
 from hone.core.skill import SkillEvent, SkillOrigin
-from hone.files.tree import FileTree
+from hone.files.tree import TICK, FileTree
 from hone.knowledge.keeper import OWNER, Keeper
 from hone.knowledge.library import FIRST, Library
 from hone.knowledge.skills.folder import Archive, Create, Pin
@@ -36,11 +37,13 @@ def put(home: Path, name: str, text: str = "") -> Path:
 
 
 @asynccontextmanager
-async def library(home: Path, clock: ManualClock | None = None) -> AsyncIterator[tuple[Library, list[str]]]:
+async def library(
+    home: Path, clock: ManualClock | None = None, now: Callable[[], int] = time.time_ns
+) -> AsyncIterator[tuple[Library, list[str]]]:
     said: list[str] = []
     database = Database.open(home / "hone.db")
     clock = clock or ManualClock()
-    keeper = Keeper(SqliteLedger(database), FileTree(home), clock, said.append)
+    keeper = Keeper(SqliteLedger(database), FileTree(home, now), clock, said.append)
     yield Library(keeper, SqliteSkillCatalog(database), clock), said
     keeper.close()
     await database.close()
@@ -67,6 +70,33 @@ async def test_of_many_new_folders_only_those_are_taken_in_that_can_be_first(hom
         assert await names(shelf) == cold
         put(home, "craft-000b")
         assert await names(shelf) == sorted([*cold, "craft-000b"])[:FIRST]
+
+
+async def test_the_folder_of_skills_is_listed_again_only_after_it_was_touched(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed: list[str] = []
+    folders = FileTree.folders
+
+    def listing(tree: FileTree, path: str = "", known: Collection[str] = ()) -> set[str]:
+        listed.append(path)
+        return folders(tree, path, known)
+
+    monkeypatch.setattr(FileTree, "folders", listing)
+    put(home, "craft-one")
+    async with library(home, now=lambda: time.time_ns() + 2 * TICK) as (shelf, _):
+        for _ in range(2):  # the first one takes the new folder in
+            await shelf.search("craft", 9)
+        listed.clear()
+        for _ in range(3):
+            assert "craft-one" in {each.name for each in await shelf.search("craft", 9)}
+        assert listed == []
+        put(home, "craft-two")
+        assert "craft-two" in {each.name for each in await shelf.search("craft", 9)}
+        (home / "skills" / "craft-one" / "SKILL.md").unlink()
+        (home / "skills" / "craft-one").rmdir()
+        await shelf.search("craft", 9)
+        assert (home / "skills" / "craft-one" / "SKILL.md").exists()
 
 
 async def test_folders_that_cannot_be_used_are_told_and_keep_no_others_out(home: Path) -> None:

@@ -10,7 +10,7 @@ from hone.core import seldom
 from hone.core.clock import Clock
 from hone.core.errors import Missing, Refused
 from hone.core.ids import SessionId
-from hone.core.ledger import Actor, ChangeId, ChangeKind, skill
+from hone.core.ledger import START, Actor, ChangeId, ChangeKind, skill
 from hone.core.loading import import_object
 from hone.core.messages import Message
 from hone.core.skill import (
@@ -27,6 +27,7 @@ from hone.core.skill import (
 )
 from hone.core.value import replace
 from hone.core.visible import one_line, visible
+from hone.files.tree import TICK, Seen
 from hone.knowledge import places
 from hone.knowledge.folding import Draft, Files, was_aged
 from hone.knowledge.keeper import Keeper
@@ -72,6 +73,8 @@ class Library:
         self._clock = clock
         self._meanings = meanings
         self._names: tuple[ChangeId, Mapping[str, bool]] | None = None
+        self._unchanged: tuple[ChangeId, Seen] | None = None
+        """The last change, and how the folder of skills looked, when both had the same skills."""
         self._summarized: ChangeId | None = None
         self._checked: tuple[ChangeId, Sequence[str]] | None = None
         self._settle = settle
@@ -205,11 +208,12 @@ class Library:
             return (await self.ranked("")).skills[:limit]
         return [fit.skill for fit in (await self.rank(query))[:limit]]
 
-    async def rank(self, query: str) -> Sequence[similar.Fit]:
-        """Return the skills that fit these words, the best first, and how well."""
+    async def rank(self, query: str, *, small: bool = True) -> Sequence[similar.Fit]:
+        """Return the skills that fit these words, the best first, and how well. `small` words are searched
+        for where no skill has any of the others."""
         names, fresh = await self._look_around()
         await self._adopt(fresh)
-        ranked = similar.rank(query, *await self._candidates(query, names))
+        ranked = similar.rank(query, *await self._candidates(query, names, small=small))
         return await self._compare_meanings(query, ranked) if self._meanings else ranked
 
     async def _compare_meanings(self, query: str, ranked: Sequence[similar.Fit]) -> Sequence[similar.Fit]:
@@ -221,8 +225,9 @@ class Library:
         return similar.blend(ranked, [similarity(asked[0], each) for each in passages])
 
     async def match(self, words: str) -> Sequence[ListedSkill]:
-        """Return the skills that are close enough to a user's words to be named unasked, the best first."""
-        return similar.choose_close(await self.rank(words))
+        """Return the skills that are close enough to a user's words to be named unasked, the best first.
+        Small words alone bring none close enough."""
+        return similar.choose_close(await self.rank(words, small=False))
 
     async def suggest(self, words: str, messages: Iterable[Message], system: str) -> str:
         """Return the note that goes with a user's words: the skills that may fit them, if any."""
@@ -239,11 +244,11 @@ class Library:
         return similar.similar(name, description, candidates)
 
     async def _candidates(
-        self, query: str, names: Collection[str]
+        self, query: str, names: Collection[str], *, small: bool = True
     ) -> tuple[Sequence[similar.Candidate], SkillMatches]:
         """Return them with their words. Of those that come with Hone, all."""
         matches = await self._catalog.search(similar.content_words(query), similar.CANDIDATES)
-        if not matches.found:
+        if small and not matches.found:
             matches = await self._catalog.search(similar.words(query), similar.CANDIDATES)
         own = [(each, bundled.words(each.name), 0.0) for each in _own(names)]
         return [*matches.found, *own], matches
@@ -334,12 +339,21 @@ class Library:
         if names and await self.settle_checks():
             names = await self._load_names()
         sync = self.keeper.file_sync
-        lying = await sync.folders(places.SKILLS, names) if sync else None
+        if sync is None:
+            return names, ()
+        sight, latest = await sync.sight([places.SKILLS]), self._names[0] if self._names else START
+        if self._unchanged == (latest, sight.seen):
+            return names, ()
+        lying = await sync.folders(places.SKILLS, names)
         if lying is None:
             return names, ()
-        for name in sorted(name for name, archived in names.items() if archived is (name in lying)):
+        astray = sorted(name for name, archived in names.items() if archived is (name in lying))
+        for name in astray:
             await self.keeper.files(skill(name))
-        return names, sorted(name for name in lying - names.keys() if SHAPE.fullmatch(name))
+        fresh = sorted(name for name in lying - names.keys() if SHAPE.fullmatch(name))
+        if not astray and not fresh and sight.touched < sight.at - TICK:
+            self._unchanged = latest, sight.seen
+        return names, fresh
 
     async def _load_names(self) -> Mapping[str, bool]:
         """Return the names, and whether each is archived. They are read again after a change, so that a turn
