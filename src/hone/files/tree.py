@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from enum import StrEnum
+from functools import lru_cache
 from io import BufferedReader
 from pathlib import Path
 from typing import NamedTuple
@@ -441,6 +442,7 @@ class FileTree:
             raise StoreError(explain_failure(self._named(names), error)) from error
 
 
+@lru_cache(maxsize=4096)  # the same files are looked at with each turn
 def parts(path: str) -> tuple[str, ...]:
     """The names on the way. Raises Refused for a path that could lead elsewhere."""
     names = tuple(path.split("/"))
