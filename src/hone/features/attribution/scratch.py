@@ -12,12 +12,12 @@ from hone.sandbox.caches import cleared
 
 MARK, LOCK = "hone-why-", ".lock"
 YOUNG = 60.0
-"""Seconds in which a folder may not have its lock yet."""
+"""Seconds during which a new folder may not have its lock yet."""
 
 
 @contextmanager
 def scratch_folder() -> Iterator[Path]:
-    """Make a folder that only this user can enter, and remove it in the end."""
+    """Yield a folder that only this user can enter, and remove it in the end."""
     base = Path(tempfile.gettempdir()).resolve()
     root = Path(tempfile.mkdtemp(prefix=MARK, dir=base))
     handle = acquire(root / LOCK)
