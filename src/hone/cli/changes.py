@@ -67,7 +67,7 @@ def called(target: Target) -> str:
 
 
 def heading(change: DescribedChange, paint: Paint = PLAIN) -> Iterator[str]:
-    """Return what it is, who made it, and why."""
+    """Yield what it is, who made it, and why."""
     entry = change.entry
     made, author = entry.change, entry.change.author
     target = called(made.target) if not made.target.startswith(PROJECT) else one_line(made.target, 500)
@@ -91,7 +91,7 @@ def heading(change: DescribedChange, paint: Paint = PLAIN) -> Iterator[str]:
 
 
 def account(change: DescribedChange, paint: Paint = PLAIN) -> Iterator[str]:
-    """Return everything that the owner must see before agreeing."""
+    """Yield everything that the owner must see before agreeing."""
     for each in (change, *change.others):
         yield from heading(each, paint)
         yield from indented(diff(each.entry.change.target, each.steps, paint))
@@ -104,7 +104,7 @@ def indented(rows: Iterable[str]) -> Iterator[str]:
 
 
 def diff(target: Target, steps: Iterable[Step], paint: Paint = PLAIN) -> Iterator[str]:
-    """Return a unified diff, with paths below the home."""
+    """Yield a unified diff, with paths below the home."""
     colours = {
         Sign.HEAD: paint.bold,
         Sign.CAME: paint.green,

@@ -288,14 +288,14 @@ class Chat:
             self._state.session = await open_session(self._state.hone, self._options)
 
     def _recall(self) -> None:
-        """Return the last exchange of a resumed conversation."""
+        """Print the last exchange of a resumed conversation."""
         nodes = list(enumerate(self._state.session.transcript.nodes, 1))
         asked = [(number, node) for number, node in nodes if node.message.role is Role.USER]
         for number, node in (*asked[-1:], *nodes[-1:]) if asked else ():
             print("\n".join(entry(number, node, self._paint, width=columns())))
 
     async def _reckon(self) -> None:
-        """Return what the conversation has cost so far, including the calls that shortened it."""
+        """Update the status: what the conversation has cost so far, the calls that shortened it included."""
         session, store = self._state.session, self._state.hone.sessions
         with suppress(HoneError):
             spent = await store.spending(session.id) if len(session.transcript) else ()
@@ -309,7 +309,7 @@ class Chat:
             )
 
     async def _offer_skills(self) -> None:
-        """Return the skills for Tab. A skill with the name of a command is requested with /skill."""
+        """Offer skills for Tab. A skill with the name of a command is requested with /skill."""
         library = self._state.hone.library
         with suppress(HoneError):
             latest = await library.keeper.ledger.latest()

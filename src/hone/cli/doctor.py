@@ -66,7 +66,7 @@ def mark(line: str, *, fine: bool) -> str:
 
 
 async def examine(options: Options, *, deep: bool = False) -> AsyncIterator[tuple[bool, str]]:
-    """Return the findings, line by line, and whether all is well."""
+    """Yield the findings, line by line, and whether all is well."""
     async with Hone(home=options.home, learning="queue") as hone:
         async for found in examine_hone(hone, options.model, deep=deep):
             yield found
@@ -162,7 +162,7 @@ def _name(file: str) -> str:
 
 
 async def mended(options: Options) -> AsyncIterator[tuple[bool, str]]:
-    """Return what was saved and what is lost."""
+    """Yield what was saved and what is lost."""
     home = options.home or home_folder()
     with suppress(SettingsError):  # a home with such settings can be repaired
         if Hone(home=home).settings.database:

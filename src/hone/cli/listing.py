@@ -58,7 +58,7 @@ def transcript(
     at: int | None = None,
     width: int | None = None,
 ) -> Iterator[str]:
-    """Return a transcript, line by line, all of it or what is around a message; the numbers are those for
+    """Yield a transcript, line by line, all of it or what is around a message; the numbers are those for
     `branch --at`. With a width, speech is wrapped between words."""
     yield from heading(stored, paint)
     for number, node in enumerate(stored.transcript.nodes, 1):

@@ -204,7 +204,7 @@ async def _holder(keeper: Keeper, targets: Mapping[str, Target], match: str) -> 
 
 
 def rows(section: Section, paint: Paint, measured: Measured) -> Iterator[str]:
-    """Return the rows of a table. `measured` is what experiments say about an entry."""
+    """Yield the rows of a table. `measured` is what experiments say about an entry."""
     about = section.target.removeprefix(PROJECT)
     belongs = f" (for {one_line(about, 200)})" if about != section.target else ""
     room = section.room if section.limit else "switched off in the settings: in no prompt"

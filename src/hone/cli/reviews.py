@@ -95,7 +95,7 @@ def _shown(
 
 
 def _said(stored: StoredSession, paint: Paint, *, full: bool) -> Iterator[str]:
-    """Return the review from its question on. The conversation itself precedes it."""
+    """Yield the review from its question on. The conversation itself precedes it."""
     shared = stored.header.shared
     if shared:
         yield paint.dim(f"(messages 1 to {shared:,} are those of session {stored.header.parent})")

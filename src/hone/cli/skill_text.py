@@ -70,7 +70,7 @@ def to_object(skill: ListedSkill) -> dict[str, object]:
 
 
 def heading(name: str, known: Facts, counts: UsageCounts, paint: Paint, now: str = "") -> Iterator[str]:
-    """Return the heading. `now` is the digest of its files."""
+    """Yield the heading. `now` is the digest of its files."""
     uses = "1 use" if counts.uses == 1 else f"{counts.uses:,} uses"
     rated = f"{counts.succeeded:,} went well, {counts.corrected:,} were corrected"
     used = f"{uses} ({rated}), the last on {_last(counts)}" if counts.uses else "not used yet"
@@ -85,7 +85,7 @@ def heading(name: str, known: Facts, counts: UsageCounts, paint: Paint, now: str
 
 
 def report(plan: InstallPlan, source: str) -> Iterator[str]:
-    """Return everything that will be installed, and what to check first. Text filters are advice, not a
+    """Yield everything that will be installed, and what to check first. Text filters are advice, not a
     boundary."""
     yield f"{plan.name}: {one_line(plan.description, 500)}"
     yield f"from {one_line(source, 200)}"

@@ -138,7 +138,7 @@ def _beginning(line: str, before: int) -> int:
 
 
 def pieces(text: str, terms: Sequence[str]) -> list[tuple[str, bool]]:
-    """Yield the text in pieces, and for each whether it is a searched word, in any of its forms."""
+    """Return the text in pieces, and for each whether it is a searched word, in any of its forms."""
     wanted = _wanted(tuple(terms))
     marks = bytearray(len(text))
     for start, end in wanted.find(text):
@@ -170,7 +170,7 @@ class _Wanted(Struct, frozen=True):
                 yield start, start + len(part)
 
     def _likely(self, text: str) -> Iterator[re.Match[str]]:
-        """Return the words that start with a stem, as every ASCII form of it does."""
+        """Yield the words that start with a stem, as every ASCII form of it does."""
         low = text.lower()
         for first in (*self.stems, *self.begun):
             for at in _places(low, first) if first else ():

@@ -69,7 +69,7 @@ def names_in(root: str, path: str) -> list[str]:
 
 
 def write_new(root: str, path: str, kept: Kept) -> None:
-    """Raises OSError if something is there."""
+    """Raise OSError if something is there."""
     with opened(root, path, make=True) as (folder, name):
         if stat.S_ISLNK(kept.mode):
             os.symlink(kept.data, name, dir_fd=folder)

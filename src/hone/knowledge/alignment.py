@@ -27,7 +27,7 @@ LIGHT = frozenset({Kind.SELF, Kind.YOU, Kind.FILLER, Kind.HAVE})
 
 
 def same(said: Atom, written: Atom, lexicon: Lexicon) -> bool:
-    """Whether an atom of the entry can stand for one of the owner's."""
+    """Tell whether an atom of the entry can stand for one of the owner's."""
     match written.kind:
         case Kind.SELF:
             return said.kind is Kind.SELF and _same_part(said, written)
@@ -42,7 +42,7 @@ def same(said: Atom, written: Atom, lexicon: Lexicon) -> bool:
 
 
 def _same_part(said: Atom, written: Atom) -> bool:
-    """Whether a person who is the subject stays the subject."""
+    """Tell whether a person who is the subject stays the subject."""
     return written.subject is None or said.subject is written.subject
 
 
@@ -147,7 +147,7 @@ class Alignment:
         )
 
     def is_optional(self, place: int) -> bool:
-        """Whether the entry may leave that atom of the owner out."""
+        """Tell whether the entry may leave that atom of the owner out."""
         atom = self.owner[place]
         return self._is_light(place) or self._is_reason(place) or atom.clause in self.remarks
 
@@ -192,7 +192,7 @@ class Alignment:
         return self.owner[place].leads and before >= 0 and self.owner[before].clause == clause - 1
 
     def is_negated(self, place: int) -> bool:
-        """Whether a "not" stands before it in its clause: "not always" is not "not"."""
+        """Tell whether a "not" stands before it in its clause: "not always" is not "not"."""
         clause = self.owner[place].clause
         return any(atom.kind in DENIALS and atom.clause == clause for atom in self.owner[:place])
 
@@ -205,7 +205,7 @@ class Alignment:
         return all(atom.kind in DENIALS or atom.kind is Kind.FILLER or atom.key in we for atom in before)
 
     def _is_bare(self, clause: int) -> bool:
-        """Whether the entry names what to use and states no fact: "Have Bob call" is not "Bob calls"."""
+        """Tell whether the entry names what to use and states no fact: "Have Bob call" is not "Bob calls"."""
         about = [self.written[each] for each, other in self.links if other == clause]
         if any(each.wish for each in about):
             return True
@@ -257,7 +257,8 @@ def is_remark(found: Alignment, number: int) -> bool:
 
 
 def _stands_alone(found: Alignment, atoms: Sequence[Atom]) -> bool:
-    """Whether it stands beside a statement as a remark or as an order, and nothing in it may limit both."""
+    """Tell whether it stands beside a statement as a remark or as an order, and nothing in it may limit
+    both."""
     lexicon = found.lexicon
     words = [atom for atom in atoms if atom.kind is Kind.CONTENT]
     if lexicon.drops_subjects or atoms[0].bound != SOFT or len(words) < _LEAST - 1:
@@ -282,13 +283,13 @@ def _has_state(found: Alignment, atoms: Sequence[Atom]) -> bool:
 
 
 def _repeats(found: Alignment, atoms: Sequence[Atom]) -> bool:
-    """Whether it has no word that was not there before."""
+    """Tell whether it has no word that was not there before."""
     before = {atom.key for atom in found.owner if atom.clause < atoms[0].clause}
     return all(atom.kind is Kind.FILLER or atom.key in before for atom in atoms)
 
 
 def _is_new(found: Alignment, atoms: Sequence[Atom]) -> bool:
-    """Whether it has no content word that was there before, so that it cannot deny a part of it."""
+    """Tell whether it has no content word that was there before, so that it cannot deny a part of it."""
     before = [atom for atom in found.owner if atom.clause < atoms[0].clause and atom.kind is Kind.CONTENT]
     words = [atom for atom in atoms if atom.kind is Kind.CONTENT]
     return len(words) > 1 and not any(same(one, other, found.lexicon) for one in before for other in words)

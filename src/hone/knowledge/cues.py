@@ -68,13 +68,13 @@ def split_claim(text: str) -> tuple[str, str] | None:
 
 
 def speaks_of_change(owner: Sequence[str]) -> bool:
-    """Whether the owner may have changed their mind. "And now read this" is only the next task."""
+    """Tell whether the owner may have changed their mind. "And now read this" is only the next task."""
     said = [_NEXT.sub(" ", text.casefold()) for text in owner]
     return any(_words(text) & _changing() or _changing_phrase().search(text) for text in said)
 
 
 def asks_to_keep(owner: Sequence[str]) -> bool:
-    """Whether the owner asks for a procedure to be kept."""
+    """Tell whether the owner asks for a procedure to be kept."""
     found = (_words(each) for each in _statements(owner))
     return any(words & _procedures() and words & _saving() for words in found)
 

@@ -88,11 +88,11 @@ class Lexicon:
         return word in self._doubts or (word.removesuffix("s") in self._doubts and word not in self._known)
 
     def turns(self, word: str) -> bool:
-        """Whether the word can turn the meaning of a sentence that it is added to."""
+        """Tell whether the word can turn the meaning of a sentence that it is added to."""
         return word in self._turning or self.is_doubt(word)
 
     def limits_alone(self, word: str) -> bool:
-        """Whether the word alone can limit the sentence before it."""
+        """Tell whether the word alone can limit the sentence before it."""
         kind = self.said.get(word)
         return self.turns(word) or word in self.times or kind in _DENIALS or bool(self.adverb.fullmatch(word))
 
@@ -102,7 +102,7 @@ class Lexicon:
         return word in self._participle or any(word.endswith(line[-1]) for line in self._participles)
 
     def inflected(self, one: str, other: str) -> bool:
-        """Whether both are forms of one word that say the same: no other tense, mood or degree."""
+        """Tell whether both are forms of one word that say the same: no other tense, mood or degree."""
         if _share(self._forms, one, other):
             return True
         for old, new in self._folds:
@@ -180,7 +180,7 @@ def _share(groups: Mapping[str, frozenset[int]], one: str, other: str) -> bool:
 
 
 def _alternate(lines: Sequence[tuple[str, ...]], one: str, other: str) -> bool:
-    """Whether the words differ in nothing but endings of one line."""
+    """Tell whether the words differ in nothing but endings of one line."""
     pairs = enumerate(zip(one, other, strict=False))
     alike = next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
     ends = [(one[at:], other[at:]) for at in range(max(_STEM, alike - 3), alike + 1)]

@@ -36,7 +36,7 @@ def is_ordered(found: Alignment) -> bool:
 
 
 def _is_inverted(found: Alignment, runs: Sequence[Sequence[int]]) -> bool:
-    """Whether "my editor is Vim" became "Vim is the user's editor"."""
+    """Tell whether "my editor is Vim" became "Vim is the user's editor"."""
     predicates = [place for place, atom in enumerate(found.owner) if atom.predicate]
     mine = any(atom.owner is Kind.OWN for atom in found.owner)
     if not mine or len(runs) != 2 or len(predicates) != 1 or len(found.said) != 1:
@@ -46,7 +46,7 @@ def _is_inverted(found: Alignment, runs: Sequence[Sequence[int]]) -> bool:
 
 
 def _is_loose(found: Alignment, at: int) -> bool:
-    """Whether an atom of the entry may stand anywhere."""
+    """Tell whether an atom of the entry may stand anywhere."""
     place, atom = found.places[at], found.entry[at]
     if atom.kind is Kind.FILLER:
         return not found.is_negated(place)
@@ -71,7 +71,7 @@ def _is_star(found: Alignment) -> bool:
 
 
 def _are_whole(found: Alignment, runs: Sequence[Sequence[int]], gone: Container[int]) -> bool:
-    """Whether each begins and ends where a part of the owner's sentence does."""
+    """Tell whether each begins and ends where a part of the owner's sentence does."""
     if len(runs) <= 1:
         return True
     listed = any(_size(found, run) < _LEAST for run in runs)
@@ -113,7 +113,7 @@ def _is_left(found: Alignment, place: int) -> bool:
 
 
 def _is_phrase(found: Alignment, run: Sequence[int]) -> bool:
-    """Whether it begins with a preposition on both sides, and has its object."""
+    """Tell whether it begins with a preposition on both sides, and has its object."""
     said, written = found.owner[run[0]], found.entry[found.places.index(run[0])]
     whole = bool(said.role and said.kind is Kind.CONTENT) or len(run) > 1
     return said.bound == PHRASE and written.bound == PHRASE and whole
@@ -153,7 +153,7 @@ def _may_move(found: Alignment, place: int) -> bool:
 
 
 def _is_fronted(found: Alignment, place: int) -> bool:
-    """Whether the owner puts before the verb what cannot be its subject: "Kaffee trinke ich schwarz"."""
+    """Tell whether the owner puts before the verb what cannot be its subject: "Kaffee trinke ich schwarz"."""
     clause = found.owner[place].clause
     atoms = found.clause(clause)
     named = any(atom.subject and atom.kind is Kind.SELF for atom in found.entry)

@@ -72,5 +72,5 @@ class Origins:
 
 
 def speak_of_the_same(said: Sequence[str], before: Sequence[str]) -> bool:
-    """Whether the owner's words and earlier ones are about the same subject."""
+    """Tell whether the owner's words and earlier ones are about the same subject."""
     return any(is_same_subject(one, other) for one in said for other in before)

@@ -105,7 +105,7 @@ def is_same(one: str, other: str) -> bool:
 
 
 def has_same_words(one: str, other: str) -> bool:
-    """Whether two lessons have the same words, in any order."""
+    """Tell whether two lessons have the same words, in any order."""
     a, b = gist(one), gist(other)
     return a.size > 0 and (a.words, a.values, a.negated) == (b.words, b.values, b.negated)
 
@@ -151,12 +151,12 @@ def is_same_subject(one: str, other: str) -> bool:
 
 
 def shares_words(one: str, other: str) -> bool:
-    """Whether two texts have some words in common."""
+    """Tell whether two texts have some words in common."""
     return _shared(gist(one), gist(other)) >= _TINY
 
 
 def shares_any(one: str, other: str) -> bool:
-    """Whether two texts have a word in common."""
+    """Tell whether two texts have a word in common."""
     return _shared(gist(one), gist(other)) > 0
 
 

@@ -75,7 +75,7 @@ def _is_inside(at: int, spans: Sequence[tuple[int, int]]) -> bool:
 
 
 def _belongs(text: str, start: int, end: int) -> bool:
-    """Whether a sentence takes back, corrects or limits the one before it."""
+    """Tell whether a sentence takes back, corrects or limits the one before it."""
     if _takes_back().match(text, start, end) or _is_fragment(text[start:end]):
         return True
     return end - start < _SHORT and bool(_corrects().search(text, start, end))

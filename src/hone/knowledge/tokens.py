@@ -31,7 +31,7 @@ def words(part: str, lexicon: Lexicon) -> Iterator[str]:
 
 
 def _pieces(text: str, lexicon: Lexicon) -> Iterator[str]:
-    """Return the longest words that the language lists; of the rest, single ideographs and runs of kana.
+    """Yield the longest words that the language lists; of the rest, single ideographs and runs of kana.
     Possible endings are left out."""
     at, before = 0, ""
     while at < len(text):

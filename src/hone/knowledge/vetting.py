@@ -472,8 +472,8 @@ def _scope(target: Target, known: Mapping[Target, object]) -> list[Target]:
 
 
 def _check_ground(text: str, said: Sequence[str]) -> None:
-    """Refuse a lesson if the words it rests on state nothing and share no word with it: an agent that wants to
-    save something finds a sentence for it."""
+    """Refuse a lesson if the words it rests on state nothing and share no word with it: an agent that wants
+    to save something finds a sentence for it."""
     states = any(find_cue(each) or tells_of_owner(each) for each in said)
     if said and not states and not shares_any(text, " ".join(said)):
         raise Refused(GROUNDLESS)

@@ -71,7 +71,7 @@ def _blocks(message: Message, origin: str) -> list[dict[str, Any]]:
 
 
 def _block(part: Part) -> Iterator[dict[str, Any]]:
-    """Return a content block, or nothing for what the provider refuses: white space alone, and reasoning that
+    """Yield a content block, or nothing for what the provider refuses: white space alone, and reasoning that
     it did not sign."""
     match part:
         case Text(text) if text.strip():

@@ -37,7 +37,7 @@ class MessageChannel(Protocol):
     """Carries whole messages both ways."""
 
     async def send(self, message: bytes) -> None:
-        """Raises ConnectionLost if the other side is gone."""
+        """Raise ConnectionLost if the other side is gone."""
         ...
 
     async def receive(self) -> bytes:

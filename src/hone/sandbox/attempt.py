@@ -44,7 +44,8 @@ def touch(bait: str) -> None:
 
 
 def see(path: str) -> bool:
-    """Whether a hidden folder has anything in it, or a hidden file is there: a device covers it otherwise."""
+    """Tell whether a hidden folder has anything in it, or a hidden file is there: a device covers it
+    otherwise."""
     if os.path.isdir(path):
         return bool(os.listdir(path))
     with open(path, "rb"):

@@ -38,7 +38,7 @@ def take_over(channel: socket) -> int | None:
 
 
 def find_areas(writable: list[str], mounts: list[str]) -> dict[str, bool]:
-    """Whether a change is allowed in each of these folders; the innermost one around a file decides. The
+    """Tell whether a change is allowed in each of these folders; the innermost one around a file decides. The
     helper does not see what was mounted for the command alone, so it is told (see `carving`)."""
     pairs = [each.split(":", 1) for each in mounts]
     return {**dict.fromkeys(writable, True), **{path: kind == "own" for kind, path in pairs if kind != "pin"}}

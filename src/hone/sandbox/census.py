@@ -90,7 +90,7 @@ class SeenFolder(Struct, frozen=True):
     is_repository: bool
 
     def holds_the_same(self, other: "SeenFolder") -> bool:
-        """Whether the changes in between concern nobody here."""
+        """Tell whether the changes in between concern nobody here."""
         mine, others = (
             (each.inode, each.sites, each.below, each.is_git, each.is_repository) for each in (self, other)
         )
@@ -238,7 +238,7 @@ class Surveyor:
         return known
 
     def _is_skipped(self, path: str) -> bool:
-        """Whether it is one of them, or a sensitive place around one."""
+        """Tell whether it is one of them, or a sensitive place around one."""
         place = f"{self.root}/{path}"
         around = any(each == place or each.startswith(f"{place}/") for each in self._skipped)
         return around and (place in self._skipped or bool(is_sealed(path.split("/"))))
@@ -297,7 +297,8 @@ class Surveyor:
 
 
 def _is_unsure(mask: int) -> bool:
-    """Whether names may be wrong after such a report: some are missing, or a folder went or was renamed."""
+    """Tell whether names may be wrong after such a report: some are missing, or a folder went or was
+    renamed."""
     moved = mask & IS_FOLDER and mask & (MOVED_FROM | MOVED_TO)
     return bool(mask & (OVERFLOW | IGNORED) or moved)
 
@@ -314,7 +315,7 @@ def _reason(path: str, name: str, entry: os.DirEntry[str], ground: Ground, is_gi
 
 
 def _descend(full: str, name: str, ground: Ground) -> Iterator[Ground]:
-    """Whether to enter a folder, and as what."""
+    """Tell whether to enter a folder, and as what."""
     match ground:
         case Ground.WORK if name not in _SKIPPED:
             yield Ground.WORK

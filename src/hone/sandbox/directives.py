@@ -26,7 +26,7 @@ class Correction(Struct, frozen=True):
 
 
 def is_directive(site: Site, census: Census) -> bool:
-    """Whether a site is one of git's own files."""
+    """Tell whether a site is one of git's own files."""
     above = site.path.rpartition("/")[0]
     return above in census.git or _is_worktree(above, census)
 
@@ -43,7 +43,7 @@ def correct(site: Site, census: Census, root: str) -> Iterator[Correction]:
 
 
 def leads_inside(site: Site, census: Census, root: str) -> bool:
-    """Whether a .git file leads to a git folder in the tree."""
+    """Tell whether a .git file leads to a git folder in the tree."""
     text = _text(root, site.path)
     place = pointed_folder(text, Path(root, site.path))
     inner = _below(place, root) if place else None
@@ -70,7 +70,7 @@ def _wrong(site: Site, census: Census, root: str) -> Iterator[Correction]:
 
 
 def _is_plain(git: str) -> bool:
-    """Whether its name says that this is a git folder, or part of one."""
+    """Tell whether its name says that this is a git folder, or part of one."""
     return ".git" in git.split("/")
 
 

@@ -54,7 +54,7 @@ class Setting(Struct, frozen=True):
 
 
 def read_configuration(text: str) -> list[Setting]:
-    """Raises ValueError for what git might read otherwise. Git itself never writes such text."""
+    """Raise ValueError for what git might read differently. Git itself never writes such text."""
     found: list[Setting] = []
     section = ""
     for line in text.removeprefix("\ufeff").split("\n"):

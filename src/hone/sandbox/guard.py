@@ -121,15 +121,16 @@ class TreeGuard:
             yield from self._take_out(site.path, site.reason)
 
     def _is_new(self, site: Site) -> bool:
-        """Whether a command put it there. What is sealed can only be replaced by the owner, or by moving a
-        folder around it; then it is found again where it lies now. What is not sealed is put back anyway."""
+        """Tell whether a command put it there. What is sealed can only be replaced by the owner, or by moving
+        a folder around it; then it is found again where it lies now. What is not sealed is put back
+        anyway."""
         before = self._before.sites.get(site.path)
         if before and (before.inode == site.inode or before.within == site.within):
             return False
         return not any(self._is_same(site, each) for each in self._before.sites.values())
 
     def _is_same(self, site: Site, before: Site) -> bool:
-        """Whether a place that was there before is this one, moved and unchanged."""
+        """Tell whether a place that was there before is this one, moved and unchanged."""
         if (site.inode, site.reason) != (before.inode, before.reason):
             return False
         if _tail(site.path) != _tail(before.path):
@@ -143,8 +144,8 @@ class TreeGuard:
         return self._came_with_repository(site, now, network)
 
     def _came_with_repository(self, site: Site, now: Census, network: bool) -> bool:
-        """Whether a command made the whole folder around it as a repository: a clone that was downloaded, or
-        a worktree or copy with the same file in the same place."""
+        """Tell whether a command made the whole folder around it as a repository: a clone that was
+        downloaded, or a worktree or copy with the same file in the same place."""
         top = _top(site.path, self._new_folders(now.repositories, now))
         if not top or network:
             return bool(top)
@@ -166,8 +167,8 @@ class TreeGuard:
         return any(_touches(site.path, path) for path in self._vouched)
 
     def _is_still_theirs(self, git: str) -> bool:
-        """Whether a git folder that a command made is as commands may leave it. If not, the owner was there:
-        it is the owner's from now on."""
+        """Tell whether a git folder that a command made is as commands may leave it. If not, the owner was
+        there: it is the owner's from now on."""
         sites = [site for site in self._before.sites.values() if _git_folder(site) == git]
         return git in self._before.git and not any(
             [*correct(site, self._before, self.root)] for site in sites
@@ -217,7 +218,8 @@ class TreeGuard:
                 return
 
     def _may_be_gone(self, path: str, now: Census) -> bool:
-        """Whether it went with a repository that commands made, or was moved with the folder it lies in."""
+        """Tell whether it went with a repository that commands made, or was moved with the folder it lies
+        in."""
         if os.path.lexists(f"{self.root}/{path}"):
             return False
         clone, before = _top(path, self._clones), self._before.sites.get(path)
@@ -269,13 +271,13 @@ def _above(path: str) -> Iterator[str]:
 
 
 def _is_in_the_way(root: str, path: str) -> bool:
-    """Whether something is where a folder was."""
+    """Tell whether something is where a folder was."""
     place = f"{root}/{path}"
     return os.path.islink(place) or not os.path.isdir(place)
 
 
 def _alike(one: Copy | None, other: Copy | None) -> bool:
-    """Whether two copies hold the same. Only whether a file can be run counts of its mode."""
+    """Tell whether two copies hold the same. Only whether a file can be run counts of its mode."""
     if one is None or other is None or one.keys() != other.keys():
         return False
     return all(
@@ -285,5 +287,5 @@ def _alike(one: Copy | None, other: Copy | None) -> bool:
 
 
 def _touches(path: str, other: str) -> bool:
-    """Whether one of them lies in the other."""
+    """Tell whether one of them lies in the other."""
     return f"{path}/".startswith(f"{other}/") or f"{other}/".startswith(f"{path}/")

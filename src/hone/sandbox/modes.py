@@ -164,7 +164,8 @@ class LandlockFence(Struct, frozen=True):
 
 
 def _is_carved(mount: Mount) -> bool:
-    """Whether rules alone do not do it: what may be read or written needs a mount only in a hidden place."""
+    """Tell whether rules alone do not do it: what may be read or written needs a mount only in a hidden
+    place."""
     return mount.kind not in (MountKind.OWN, MountKind.LEND) or mount.within in (
         MountKind.HIDE,
         MountKind.OWN,

@@ -47,7 +47,7 @@ class Ended(Struct, frozen=True):
 async def run(
     launch: Launch, *, output: Output, clock: Clock, timeout: float, stdin: bytes | None = None
 ) -> Ended:
-    """Raises OSError or ValueError if not even the supervisor can be started."""
+    """Raise OSError or ValueError if not even the supervisor can be started."""
     running = Running(output, clock)
     timed_out = False
     try:

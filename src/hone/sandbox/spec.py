@@ -148,7 +148,7 @@ def _system_roots() -> tuple[tuple[str, Path], ...]:
 
 
 def check(spec: SandboxSpec) -> None:
-    """Raises SandboxUnavailable where a cell around this folder would hold what no command may have."""
+    """Raise SandboxUnavailable where a cell around this folder would hold what no command may have."""
     for path in (spec.folder, *spec.writable):
         if path != path.resolve() or not path.is_dir():
             raise SandboxUnavailable(f"{path} is not a folder, or is reached through a link")

@@ -55,7 +55,7 @@ class Bait(Struct, frozen=True):
 
 @contextmanager
 def bait(spec: SandboxSpec) -> Iterator[Bait]:
-    """Raises OSError where there is no place for it."""
+    """Raise OSError where there is no place for it."""
     name = f"hone-{os.urandom(8).hex()}"
     with ExitStack() as stack:
         folder = Path(tempfile.mkdtemp(prefix="hone-bait-", dir=_place(spec)))

@@ -31,7 +31,7 @@ def storable(change: Change) -> Change:
 
 
 def digests(change: Change) -> Iterator[str]:
-    """Return all digests that a change names."""
+    """Yield all digests that a change names."""
     for delta in change.deltas:
         yield from (name for name in (delta.before, delta.after) if name is not None)
 

@@ -128,7 +128,7 @@ def _found_beside(
 
 
 def _neighbors(source: PlaceSource, best: Sequence[int]) -> Iterator[tuple[int, int, int, float]]:
-    """Return neighbors, the nearest last, so that it counts if a message is a neighbor twice."""
+    """Yield neighbors, the nearest last, so that it counts if a message is a neighbor twice."""
     rows = source.around(best)
     for place, weight in ((3, NEXT_BUT_ONE), (2, NEAR)):
         for row in rows:

@@ -81,12 +81,12 @@ def waiting(connection: apsw.Connection) -> int:
 
 
 def expected(connection: apsw.Connection) -> Iterator[Row]:
-    """Return what the index should hold, from the contents."""
+    """Yield what the index should hold, from the contents."""
     return _texts(connection.execute(EXPECTED))
 
 
 def _texts(contents: Iterable[tuple[int, bytes]]) -> Iterator[Row]:
-    """Return what the index holds of contents."""
+    """Yield what the index holds of contents."""
     for id, body in contents:
         message = _whole(body)
         text = said(message) if message is not None else ""

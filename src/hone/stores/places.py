@@ -146,7 +146,7 @@ class Lineage:
         )
 
     def _candidates(self, spot: Spot) -> list[Candidate]:
-        """Yield the sessions that said it before those that share it."""
+        """Return the sessions that said it before those that share it."""
         if spot.chain not in self._sessions:
             self._learn([spot])
         able = [each for each in self._sessions[spot.chain] if each.alone or each.messages >= spot.depth]

@@ -125,7 +125,7 @@ def _best(
 def _places(
     source: SearchSource, ids: Sequence[int], ranked: Ranked, question: ParsedQuestion, query: Query
 ) -> Iterator[_Place]:
-    """Return where contents were said, as far as they are wanted."""
+    """Yield where contents were said, as far as they are wanted."""
     found = spots(source, ids, bounds(query), days(question.spans))
     told = {
         id: message

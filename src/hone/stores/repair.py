@@ -132,7 +132,7 @@ def _seize(connection: apsw.Connection, path: Path) -> None:
 
 @contextmanager
 def _legible(source: apsw.Connection, path: Path, copy: Path) -> Iterator[apsw.Connection]:
-    """Return the database with readable tables. If their positions are lost, use those of every file that
+    """Yield the database with readable tables. If their positions are lost, use those of every file that
     this Hone creates."""
     try:
         source.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
@@ -223,7 +223,7 @@ def _copied(source: apsw.Connection, target: apsw.Connection, file: BinaryIO, ta
 
 
 def _loose(source: apsw.Connection, target: apsw.Connection, file: BinaryIO, table: Table) -> Iterator[Row]:
-    """Return contents that an index names and the table does not have."""
+    """Yield contents that an index names and the table does not have."""
     named = f"SELECT rowid, digest FROM {table.name} INDEXED BY sqlite_autoindex_{table.name}_1"
     wanted = set(_asked(source, named))
     wanted -= set(target.execute(f"SELECT id, digest FROM {table.name}").fetchall())

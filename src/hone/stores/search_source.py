@@ -43,7 +43,7 @@ class Candidate(Struct, frozen=True):
     alone: bool
 
     def only_shares(self, spot: Spot) -> bool:
-        """Whether it is a fork, and this was said before it began."""
+        """Tell whether it is a fork, and this was said before it began."""
         return self.origin != Origin.USER and self.shared >= spot.depth
 
 

@@ -312,7 +312,7 @@ def _difference(before: list[str], after: list[str]) -> str:
 def _hunks(
     old: Sequence[str], new: Sequence[str], safe: tuple[Sequence[str], Sequence[str]], start: int
 ) -> Iterator[str]:
-    """Return the hunks of a diff. Lines are compared as they are, and shown in their `safe` form."""
+    """Yield the hunks of a diff. Lines are compared as they are, and shown in their `safe` form."""
     left, right = safe
     for group in seldom.difflib.SequenceMatcher(None, old, new).get_grouped_opcodes(AROUND):
         (_, first, _, second, _), (_, _, last, _, end) = group[0], group[-1]

@@ -300,8 +300,8 @@ def globbed(pattern: str) -> Glob:
 
 
 def fits(glob: Glob, parts: tuple[str, ...]) -> bool:
-    """Match a path. After a mismatch only the last `**` needs another try, so the work is bounded by the two
-    lengths."""
+    """Tell whether a path matches. After a mismatch only the last `**` needs another try, so the work is
+    bounded by the two lengths."""
     if len(glob) == 2 and glob[0] is None and glob[1]:
         return bool(parts and glob[1].match(parts[-1]))
     at = here = retry = 0

@@ -129,7 +129,7 @@ class ApiKeys:
         self._change(put)
 
     def remove(self, name: str) -> ApiKey:
-        """Raises Missing if there is no such key."""
+        """Raise Missing if there is no such key."""
         gone: list[ApiKey] = []
 
         def put(keys: tuple[ApiKey, ...]) -> tuple[ApiKey, ...]:

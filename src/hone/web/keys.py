@@ -126,7 +126,8 @@ class Keys:
         return self._person(found.tag) if found else None
 
     def takes_password(self, word: str) -> bool:
-        """Check a password. After some wrong ones, none is accepted for a while, which stops guessing."""
+        """Tell whether a password is right. After some wrong ones, none is accepted for a while, which stops
+        guessing."""
         if not self._password or not self._guesses.begin():
             return False
         if hmac.compare_digest(word.encode(), self._password):

@@ -40,7 +40,7 @@ def offers(before: str, folder: Path, commands: Mapping[str, str]) -> Iterator[C
 
 
 def is_eager(before: str) -> bool:
-    """Whether to offer something without being asked."""
+    """Tell whether to offer something without being asked."""
     return bool(_COMMAND.fullmatch(before)) or last_word(before).startswith("@")
 
 

@@ -79,8 +79,7 @@ class DrawnScreen:
         return self._drawing.paused() if self._drawing else nullcontext()
 
     def _rendered(self, _: object) -> None:
-        """Return what draws an answer. It is imported while the user types, once the first prompt is
-        shown."""
+        """Import what draws an answer, while the user types, once the first prompt is shown."""
         if not self._warm:
             self._warm = True
             asyncio.get_running_loop().run_in_executor(None, import_object, DRAWING)
@@ -172,7 +171,7 @@ class KeptHistory(History):
             super().append_string(string)
 
     def load_history_strings(self) -> Iterator[str]:
-        """Return the history, newest first. A damaged line is skipped."""
+        """Yield the history, newest first. A damaged line is skipped."""
         try:
             kept = read_end(self._path)
         except FileNotFoundError:

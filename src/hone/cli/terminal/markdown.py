@@ -148,7 +148,7 @@ def _link(node: SyntaxTreeNode, style: Style) -> Text:
 
 
 def code(node: SyntaxTreeNode) -> Iterator[Text]:
-    """Return code as written, without a frame, and wider than the screen if necessary."""
+    """Yield code as written, without a frame, and wider than the screen if necessary."""
     info = visible(node.info).strip() if node.type == "fence" else ""
     language = info.partition(" ")[0].lower()
     if info.lower() != language or set(":/.") & set(language):

@@ -194,7 +194,7 @@ class View:
 
 
 def result(call: ToolCall, outcome: Outcome, seconds: float, width: int, *, whole: bool) -> Iterator[Text]:
-    """Return the lines of a call that has ended: its name, its duration, and the beginning of its result."""
+    """Yield the lines of a call that has ended: its name, its duration, and the beginning of its result."""
     mark = ("✗ ", RED) if outcome.failed else ("✓ ", GREEN)
     said = visible(outcome.text).strip()
     short = "\n" not in said and len(said) <= SHORT
@@ -214,7 +214,7 @@ def _whole(lines: Sequence[str]) -> Iterator[Text]:
 
 
 def _folded(lines: Sequence[str], width: int) -> Iterator[Text]:
-    """Return lines without empty ones, none longer than a row."""
+    """Yield lines without empty ones, none longer than a row."""
     told = [line for line in _whole(lines) if line.plain.strip()]
     kept = len(told) if len(told) <= FIRST + SPARE else FIRST
     yield from (fit(line, width) for line in told[:kept])

@@ -112,7 +112,7 @@ def _group(text: str, rows: list[tuple[int, int]]) -> Iterator[Span]:
 
 
 def _beside(text: str, start: int, end: int) -> Iterator[Span]:
-    """Return a truncated line, or the short last line of a key."""
+    """Yield a truncated line, or the short last line of a key."""
     for rest in _REST.finditer(text, start, end):
         alone = _BEFORE.fullmatch(text, start, rest.start()) and _AFTER.fullmatch(text, rest.end(), end)
         if alone and _is_rest(rest[0]):

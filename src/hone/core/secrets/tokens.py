@@ -178,7 +178,7 @@ def _header(part: str, floor: int) -> int | None:
 
 
 def _lengths(parts: Sequence[str]) -> Iterator[int]:
-    """Return how much of each part belongs to a JWT, up to the first part that ends it."""
+    """Yield how much of each part belongs to a JWT, up to the first part that ends it."""
     for part in parts:
         leading = _LETTERS.match(part)
         length = leading.end() if leading else 0

@@ -65,7 +65,7 @@ def _renew(item: PromptItem, withdrawn: Mapping[tuple[str, str], int]) -> Prompt
 
 
 def _once(items: Sequence[PromptItem]) -> Iterator[PromptItem]:
-    """Return each item once. One that was told again after its withdrawal counts from there."""
+    """Yield each item once. One that was told again after its withdrawal counts from there."""
     last: dict[tuple[str, str, str], PromptItem] = {}
     for each in items:
         key = each.kind, each.name, "" if each.kind is ItemKind.SKILL else each.text

@@ -33,7 +33,7 @@ METHODS = {
 
 
 def write_lines(explanation: Explanation, *, all_items: bool = False) -> list[str]:
-    """Yield what shaped the answer with the commands that correct it, then how much else was in the
+    """Return what shaped the answer with the commands that correct it, then how much else was in the
     prompt."""
     answer = explanation.answer
     lines = [f"Answer {answer.header.id}:{answer.number}: {one_line(answer.text, WIDTH)}", ""]
@@ -107,7 +107,7 @@ VERDICTS = {
 
 
 def write_verification(found: Verification) -> list[str]:
-    """Yield each difference in agreement with its interval, then the cost."""
+    """Return each difference in agreement with its interval, then the cost."""
     lines = ["By ablation, agreement with the answer in runs with the item and without it:"]
     for each in found.ablations:
         lines.append(f"  {_label(each.item)}")

@@ -33,7 +33,7 @@ def scratch_folder() -> Iterator[Path]:
 
 
 def _clear_left(folder: Path, now: float) -> None:
-    """Raises BlockingIOError if its process is still there."""
+    """Raise BlockingIOError if its process is still there."""
     found = folder.lstat()
     is_mine = S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
     if not is_mine or now - found.st_mtime < YOUNG:

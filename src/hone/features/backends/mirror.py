@@ -128,7 +128,7 @@ def _told(entry: Entry, home: str) -> Mapping[str, str]:
 
 
 async def copies(ledger: Ledger, entry: Entry, home: str) -> AsyncIterator[Copy]:
-    """Return the current state of everything that a change touched."""
+    """Yield the current state of everything that a change touched."""
     target = entry.change.target
     if not places.is_journal(target):
         yield await _skill(ledger, target, home)

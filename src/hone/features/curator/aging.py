@@ -53,7 +53,7 @@ def find_forebears(touches: Iterable[SkillTouch]) -> Mapping[str, set[str]]:
 
 
 def _changed(touches: Iterable[SkillTouch], forebears: Mapping[str, set[str]]) -> Iterator[tuple[str, date]]:
-    """Return the days on which skills were changed, oldest first, each with those that it was merged into."""
+    """Yield the days on which skills were changed, oldest first, each with those that it was merged into."""
     local = _LocalDays()
     for touch in touches:
         if touch.counts:

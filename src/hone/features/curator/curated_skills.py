@@ -89,7 +89,7 @@ def _name(entry: Entry) -> str:
 def _changed(
     entries: Iterable[Entry], forebears: Mapping[str, Collection[str]]
 ) -> Iterator[tuple[str, date]]:
-    """Return the days on which skills were changed, oldest first, each with those that it was merged into."""
+    """Yield the days on which skills were changed, oldest first, each with those that it was merged into."""
     for entry in entries:
         if _touches(entry):
             heirs = (name for name, merged in forebears.items() if _name(entry) in merged)

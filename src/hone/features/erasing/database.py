@@ -119,5 +119,5 @@ class DatabaseEraser:
                 await self._hone.keeper.reject(entry.id)
 
     def _files(self) -> FileEraser:
-        """Yield files next to the published ones, left by an editor or a killed process."""
+        """Return the eraser of files next to the published ones, left by an editor or a killed process."""
         return FileEraser(self._hone.home, "journal and skills", PUBLISHED)

@@ -88,7 +88,7 @@ def _asking(nodes: Sequence[Node], at: int) -> int:
 
 
 def _before(nodes: Sequence[Node]) -> Iterator[TaskMessage]:
-    """Return what was said, without secrets in the owner's words and without Hone's notes on what it knew
+    """Yield what was said, without secrets in the owner's words and without Hone's notes on what it knew
     then."""
     for node in nodes:
         message = node.message

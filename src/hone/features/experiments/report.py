@@ -24,7 +24,7 @@ def title(study: Study) -> str:
 
 
 def table(finding: Finding) -> Iterator[str]:
-    """Return aligned lines."""
+    """Yield aligned lines."""
     yield title(finding.study)
     yield ""
     rows = [TITLES, *map(_cells, finding.differences)]

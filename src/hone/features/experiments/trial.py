@@ -154,7 +154,7 @@ async def holds(check: Check, answer: str, folder: Path, sandbox: Sandbox, clock
 
 
 def _has(folder: Path, path: str, words: str) -> bool:
-    """Return a file of the folder. A link that leads out of it does not count."""
+    """Tell whether a file of the folder contains the words. A link that leads out of it does not count."""
     try:
         real = (folder / path).resolve(strict=True)
         if not real.is_relative_to(folder.resolve()) or not real.is_file():
@@ -166,8 +166,8 @@ def _has(folder: Path, path: str, words: str) -> bool:
 
 
 async def _passes(script: str, answer: str, folder: Path, sandbox: Sandbox, clock: Clock) -> bool:
-    """Run the script in a separate sandbox, since it may run what the agent wrote. Its first argument is a
-    file with the answer."""
+    """Tell whether the script passes, in a separate sandbox, since it may run what the agent wrote. Its first
+    argument is a file with the answer."""
     workspace = Workspace(folder, sandbox, clock)
     try:
         choice = await workspace.choice()

@@ -62,7 +62,7 @@ class HookRunner:
 
 
 def _own() -> tuple[str, ...]:
-    """Run a hook as the owner. Outside the sandbox it has the owner's home, and still nothing of Hone's
+    """Return a prefix for hooks outside the sandbox: they have the owner's home, but nothing of Hone's
     environment."""
     names = ("HOME", "USER", "LOGNAME")
     return ("/usr/bin/env", *(f"{name}={os.environ[name]}" for name in names if name in os.environ))

@@ -77,7 +77,7 @@ def validate(name: str, files: Mapping[str, bytes]) -> Document:
 
 
 def decode(path: str, data: bytes) -> str:
-    """Raises Refused if it is not text."""
+    """Raise Refused if it is not text."""
     try:
         return data.decode()
     except UnicodeDecodeError:

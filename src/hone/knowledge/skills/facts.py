@@ -59,7 +59,7 @@ class Facts(Struct, frozen=True):
 
 
 def facts(files: Mapping[str, bytes]) -> Facts:
-    """Raises Refused if one of them cannot be."""
+    """Raise Refused if one of them cannot be."""
     if unknown := sorted(path for path in files if path.startswith("@") and path not in NAMES):
         raise Refused(f"A skill has no fact named {', '.join(unknown)}.")
     try:
@@ -125,7 +125,7 @@ def find_protection(
 
 
 def is_copy(known: Facts, origin: SkillOrigin) -> bool:
-    """Whether a skill takes the place of one of that origin."""
+    """Tell whether a skill takes the place of one of that origin."""
     return known.source.startswith(f"{_COPIED} {origin} ")
 
 

@@ -54,7 +54,7 @@ def plan_install(
 
 
 def is_left(path: str) -> bool:
-    """Whether a path is left out: hidden files, and those beside the document that are for people."""
+    """Tell whether a path is left out: hidden files, and those beside the document that are for people."""
     names = path.split("/")
     return any(name.startswith(".") or name == "__pycache__" for name in names) or (
         len(names) == 1 and _ABOUT.fullmatch(path) is not None

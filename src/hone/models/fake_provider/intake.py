@@ -133,7 +133,7 @@ def _picture(url: str) -> Image:
 
 
 def _given(item: shapes.Given, raw: bytes) -> Iterator[Message]:
-    """Return the content of an item. Items of one reply are joined later."""
+    """Yield the content of an item. Items of one reply are joined later."""
     match item:
         case shapes.MessageItem("assistant", content):
             yield Message(Role.ASSISTANT, (Text(_plain(content)),))

@@ -95,7 +95,8 @@ def parse_proxy(url: str) -> Proxy:
 
 
 def _exempts(entry: str, host: str, port: int) -> bool:
-    """Match one entry of NO_PROXY: `*`, a network, or a domain and its subdomains, perhaps with a port."""
+    """Tell whether an entry of NO_PROXY matches: `*`, a network, or a domain and below, perhaps with a
+    port."""
     if "/" in entry:
         return _in_network(host, entry)
     if entry.startswith("["):

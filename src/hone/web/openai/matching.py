@@ -68,7 +68,7 @@ def _longer(before: str, pair: tuple[str, str]) -> str:
 
 
 def places(transcript: Transcript) -> Iterator[tuple[str, int]]:
-    """Return the key after each turn, and the number of messages."""
+    """Yield the key after each turn, and the number of messages."""
     messages = tuple(transcript)
     before, pairs = "", Pairs()
     for number, message in enumerate(messages, 1):
