@@ -44,8 +44,7 @@ def touch(bait: str) -> None:
 
 
 def see(path: str) -> bool:
-    """Tell whether a hidden folder has anything in it, or a hidden file is there: a device covers it
-    otherwise."""
+    """Whether a hidden folder has anything in it, or a hidden file is there: a device covers it otherwise."""
     if os.path.isdir(path):
         return bool(os.listdir(path))
     with open(path, "rb"):

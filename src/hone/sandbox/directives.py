@@ -1,7 +1,7 @@
 """Check what git finds in a repository that commands made: nothing in it may make git run something.
 
-A fresh repository has a configuration and sample hooks, which are fine. Further hooks, keys that name a
-program, and pointers to a git folder outside the tree are not.
+A new repository has a configuration and sample hooks, which are fine. Other hooks, keys that name a program,
+and pointers to a git folder outside the tree are not.
 """
 
 import os
@@ -19,7 +19,7 @@ _SAMPLE = ".sample"
 
 
 class Correction(Struct, frozen=True):
-    """A path to take away, and the text to leave in its place if there is any."""
+    """A path to remove, and the text to leave in its place, if any."""
 
     path: str
     text: str = ""
@@ -32,13 +32,13 @@ def is_directive(site: Site, census: Census) -> bool:
 
 
 def correct(site: Site, census: Census, root: str) -> Iterator[Correction]:
-    """Yield what has to go."""
+    """Yield what must be removed."""
     wrong = [*_wrong(site, census, root)]
     git = site.path.rpartition("/")[0]
     if not wrong or _is_plain(git):
         yield from wrong
         return
-    # A folder that only looks like a git folder may hold a config or hooks that are somebody's own.
+    # A folder that only looks like a git folder may hold somebody's own config or hooks.
     yield Correction(f"{git}/HEAD" if git else "HEAD")
 
 
