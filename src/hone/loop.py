@@ -53,7 +53,7 @@ _CUT = {
 
 
 class Budget:
-    """Limit the model calls of a turn. `consume` takes one if any is left; `refund` gives one back, up to
+    """Limits the model calls of a turn. `consume` takes one if any is left; `refund` gives one back, up to
     `ceiling` calls in total."""
 
     def __init__(self, calls: int, ceiling: int | None = None) -> None:
@@ -76,8 +76,8 @@ class Budget:
 
 
 class Steering:
-    """Hold what the owner says while a turn runs. The model reads it with its next step, after the results of
-    this one; `withdraw` returns what the model has not read."""
+    """Holds what the owner says while a turn runs. The model reads it with its next step, after the results
+    of this one; `withdraw` returns what the model has not read."""
 
     def __init__(self) -> None:
         self.waiting: tuple[Said, ...] = ()
@@ -268,7 +268,7 @@ def kind_of(agent: Agent, call: ToolCall) -> ToolKind:
 
 
 class Record:
-    """Hold what has been said so far in a turn. Nothing counts as said before it is kept.
+    """Holds what has been said so far in a turn. Nothing counts as said before it is kept.
 
     `tainted`: a call has reached the network. `doubtful`: that, or a running call may do so.
     """

@@ -48,7 +48,7 @@ COMMANDS: Commands = {
 
 
 class Feature(NamedTuple):
-    """Describe one feature. `after` is the kernel command that its own commands follow in the help,
+    """One feature. `after` is the kernel command that its own commands follow in the help,
     `operations` a module that `hone serve` loads, `part` a class below `Part`, `hooks` the methods that it
     implements, `providers` the model providers it brings, `slash` its chat commands. Nothing else loads
     it."""

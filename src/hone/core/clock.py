@@ -35,7 +35,7 @@ class SystemClock:
 
 
 class ManualClock:
-    """Stand still until `advance`. A sleep advances the clock at once and is recorded in `slept`."""
+    """Stands still until `advance`. A sleep advances the clock at once and is recorded in `slept`."""
 
     def __init__(self, start: datetime = datetime(2026, 1, 1, tzinfo=UTC)) -> None:
         self._start = start

@@ -88,7 +88,7 @@ class Documents(Protocol):
 
 
 class LateDocuments:
-    """Open the documents at first use: most commands that could read one do not."""
+    """Opens the documents at first use: most commands that could read one do not."""
 
     def __init__(self, open_: Callable[[], Documents], *, shared: bool) -> None:
         self._open = open_
@@ -139,7 +139,7 @@ def is_document(path: str) -> bool:
 
 
 def all_documents(documents: Documents) -> Iterator[tuple[DocumentKind, str, bytes]]:
-    """Yield every document, by kind and name. Skip one that is deleted meanwhile."""
+    """Yield every document, by kind and name. Skip one that is deleted in the meantime."""
     for kind in KINDS:
         for name in documents.names(kind):
             data = documents.read(kind, name)

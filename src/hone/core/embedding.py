@@ -70,7 +70,7 @@ class Vectors(Protocol):
 
     async def put(self, embedder: str, made: Sequence[tuple[Unembedded, bytes]]) -> None:
         """Store the vectors of what `missing` returned, in one transaction. Skip contents that were deleted
-        or changed meanwhile."""
+        or changed since."""
         ...
 
     async def tidy(self, embedder: str) -> bool:

@@ -129,7 +129,7 @@ class _Endless(Exception):
 
 
 class _Check:
-    """Check one value against `root`."""
+    """Checks one value against `root`."""
 
     def __init__(self, root: Mapping[str, Any]) -> None:
         self._root = root

@@ -34,7 +34,7 @@ async def repeat(work: Callable[[], Awaitable[Value]], tries: int) -> Value:
 
 
 class SingleFlight(Generic[Value]):
-    """Share one answer among all who ask at once. A call during a search waits for the next one, so that an
+    """Shares one answer among all who ask at once. A call during a search waits for the next one, so that an
     answer is never older than its question."""
 
     def __init__(self, find: Callable[[], Awaitable[Value]]) -> None:

@@ -99,7 +99,7 @@ class FileSync:
                     held.enter_context(nullcontext() if self._alone else self.disk.lock(wait=False))
                 except Busy:
                     await self.aside(lambda: held.enter_context(self.disk.lock()))
-                with suppress(StoreError):  # whoever wants to know looks again
+                with suppress(StoreError):  # callers that want to know check again
                     self._glanced = self.disk.sight(JOURNAL, usable=True)
                 try:
                     yield

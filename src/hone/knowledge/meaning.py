@@ -1,4 +1,4 @@
-"""Decide whether an entry keeps who does what, whose things are whose, and what is a wish or a fact."""
+"""Decide whether an entry preserves who does what, whose things are whose, and what is a wish or a fact."""
 
 from hone.knowledge.alignment import Alignment
 from hone.knowledge.language import Kind

@@ -139,7 +139,7 @@ def explain_hone(provider: str) -> str:
 
 
 class ContentSize:
-    """Count the characters received. Buffers count here and do not refer to their assembly: objects that
+    """Counts the characters received. Buffers count here and do not refer to their assembly: objects that
     refer to each other stay in memory until Python's garbage collection."""
 
     __slots__ = ("value",)

@@ -38,7 +38,7 @@ def compose(
     model: str, sections: Iterable[str], tools: Iterable[Tool], sampling: Mapping[str, Any] | None = None
 ) -> Prefix:
     """Compose a prefix: sections in the given order, tools by name, since the order of a set or a dict must
-    not reach the wire. Nothing in a section is hidden, whoever wrote it."""
+    not reach the wire. Nothing in a section is hidden, even in a plugin's."""
     system = "\n\n".join(visible(section).strip() for section in sections if section.strip())
     schemas = sorted((tool.spec.name, tool.spec.schema) for tool in tools if tool.spec.listed)
     return Prefix(model, system, tuple(schema for _, schema in schemas), canonical(dict(sampling or {})))

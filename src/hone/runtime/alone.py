@@ -50,7 +50,7 @@ def _seize(connection: apsw.Connection, home: Path) -> None:
             "End every hone that runs, such as a chat or a server, and try again."
         ) from error
     except apsw.Error:
-        return  # the database is damaged; whoever reads it will notice
+        return  # the database is damaged; its next reader will notice
 
 
 def find_users(path: Path) -> list[str]:

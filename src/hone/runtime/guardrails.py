@@ -158,7 +158,7 @@ def _reached(count: int, threshold: int) -> bool:
 
 
 class Guard:
-    """Watch the calls of one turn. Count how many replies in a row were refused."""
+    """Watches the calls of one turn, and counts how many replies in a row were refused."""
 
     def __init__(self, thresholds: Guardrails) -> None:
         self.thresholds = thresholds

@@ -18,8 +18,8 @@ WINDOW = 65_536
 
 
 class PipedProcess(Running):
-    """Read from `reader`, write with `write`. `errors` is its error output. Whoever starts it must stop it,
-    which ends everything it started."""
+    """Read from `reader`, write with `write`. `errors` is its error output. The caller must stop it, which
+    ends everything it started."""
 
     def __init__(self, clock: Clock) -> None:
         super().__init__(Output(Spill(Path(os.devnull), ""), ERRORS), clock)

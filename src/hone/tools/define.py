@@ -122,7 +122,7 @@ def _find_schema(function: Function) -> str:
 
 
 def _shape(function: Function) -> Shape:
-    """Return the shape of a function. Functions defined anew for every conversation share one."""
+    """Return the shape of a function. Functions redefined for every conversation share one."""
     key = _key(function)
     shape = _SHAPES.get(key) or work_out(function)
     if key is not None and len(_SHAPES) < MOST:

@@ -28,7 +28,7 @@ ERASE_BELOW = "\x1b[J"
 
 
 class Drawing:
-    """`ahead` gets keys that are typed meanwhile; without it, they wait for the prompt."""
+    """`ahead` gets the keys typed during a turn; without it, they wait for the prompt."""
 
     def __init__(self, *, colour: bool, verbose: bool = False, ahead: TypeAhead | None = None) -> None:
         self._view = View(terminal_size, verbose=verbose, typed=ahead.lines if ahead else None)

@@ -36,8 +36,8 @@ class Screen(Protocol):
     def working(
         self, *, verbose: bool = False, ahead: TypeAhead | None = None
     ) -> AbstractAsyncContextManager[Emit]:
-        """Show what happens until the context ends. Other output waits for that. `ahead` gets keys that are
-        typed meanwhile, if keys can be read."""
+        """Show what happens until the context ends. Other output waits for that. `ahead` gets the keys typed
+        in between, if keys can be read."""
         ...
 
     def pause(self) -> AbstractContextManager[None]:

@@ -14,7 +14,7 @@ from hone.stores.home import Stores
 
 
 class PatientRecall:
-    """Search by words and meaning, however long the embedder takes, so that figures do not depend on the
+    """Searches by words and meaning, however long the embedder takes, so that figures do not depend on the
     load."""
 
     def __init__(self, recall: Recall, embedder: Embedder) -> None:
