@@ -58,7 +58,7 @@ def section(file: str, name: str) -> Target:
 
 
 class Actor(StrEnum):
-    """The author of a change, by kind."""
+    """Who changes something."""
 
     OWNER = "owner"
     AGENT = "agent"
