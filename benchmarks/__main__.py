@@ -38,7 +38,7 @@ SCENARIOS = {
     "month": month,
 }
 DIVES = ("recall", "memory", "imports", "skills", "start", "iterations", "transport", "commands")
-"""Measurements of Hone alone with a table of their own, only where they are asked for by name."""
+"""Measurements of Hone alone with their own table, made only if they are requested by name."""
 
 
 def main() -> None:
@@ -141,7 +141,7 @@ def pictures(rows: Sequence[Row]) -> list[tuple[str, str, str | None]]:
 
 
 def progress(number: int, runs: int) -> None:
-    """A line that is written over, where somebody looks on."""
+    """Show progress on one line, if somebody watches."""
     if sys.stderr.isatty():
         done = f"  {number} of {runs}" if number < runs else " " * 20
         print(done, end="\r", file=sys.stderr, flush=True)

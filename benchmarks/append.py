@@ -69,7 +69,7 @@ def find_postgres() -> Path:
 
 
 class Clock:
-    """Adds up the time of one kind of work: by the wall, and of the processor, the server's included."""
+    """Adds up the time of one kind of work: wall time, and processor time including the server's."""
 
     def __init__(self, server: Path) -> None:
         self._server = server
@@ -85,7 +85,7 @@ class Clock:
 
 
 def server_time(data: Path) -> float:
-    """Seconds that the processes of a server have worked; those that have ended count at their parent."""
+    """Return the seconds of work by a server's processes; ended ones count at their parent."""
     ticks = 0
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
@@ -170,7 +170,7 @@ def text(language: Language) -> str:
 
 
 def report(clocks: dict[str, Clock], indexing: dict[str, Clock], count: int) -> None:
-    """Print milliseconds of an append. What the index takes is shared out to all appends evenly."""
+    """Print milliseconds per append. The time of the index is divided evenly among all appends."""
     rows: dict[str, tuple[float, ...]] = {}
     for side, clock in clocks.items():
         share = (sum(indexing[side].taken), indexing[side].processor)
@@ -187,7 +187,7 @@ def report(clocks: dict[str, Clock], indexing: dict[str, Clock], count: int) -> 
 
 
 def report_beside(busy: dict[str, Clock]) -> None:
-    """Print milliseconds of an append while the index is made."""
+    """Print milliseconds per append while the index is built."""
     rows: dict[str, tuple[float, float]] = {}
     print(f"\n{'beside it':<11}{'p50':>16}{'p95':>16}")
     for side, clock in busy.items():

@@ -1,7 +1,7 @@
-"""`python -m benchmarks.bars`: the processor time of what a turn consists of, as ratios to a floor.
+"""`python -m benchmarks.bars`: the processor time of the parts of a turn, as ratios to a floor.
 
-Hone and its floor take turns, each in processes of its own; of each the least counts, which a busy machine
-moves little. A bar lies between what Hone takes and twice that; what exceeds it is measured again.
+Hone and its floor take turns, each in separate processes; the minimum of each counts, which a busy machine
+changes little. A bar lies between what Hone takes and twice that; what exceeds it is measured again.
 """
 
 import argparse
@@ -37,13 +37,13 @@ from hone.stores.database import Database
 from hone.stores.sqlite import SqliteSessions
 
 ROUNDS, AGAIN = 3, 3
-"""How often each is measured, and how many times as often if it exceeds its bar."""
+"""How often each is measured, and the factor by which that grows if it exceeds its bar."""
 APPENDS, ENTRIES, FILES = 300, 20, 400
 PADDING = "14000"
 """Bytes for the floor's system text and tools, about as many as Hone's."""
 
 Take = Callable[[str], float]
-"""Takes a side, "hone" or "floor", and returns milliseconds of processor time."""
+"""Gets a side, "hone" or "floor", and returns milliseconds of processor time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ def make_bars(folder: Path, url: str) -> tuple[Bar, ...]:
 
 
 def talk(url: str, calls: int, side: str) -> float:
-    """Milliseconds for each tool call of a turn, or for a turn without any."""
+    """Return milliseconds per tool call of a turn, or for a turn without any."""
     with TemporaryDirectory(prefix="hone-bars-") as home:
         amounts = ("--count", "10", "--turns", "5" if calls else "60", "--calls", str(calls))
         place = ("--url", url, "--home", home, "--padding", PADDING)
@@ -128,7 +128,7 @@ def play(home: str, url: str, module: str, *arguments: str) -> dict[str, float]:
 
 
 def append(path: Path) -> float:
-    """As a conversation does it; the index of words is in it."""
+    """Append as a conversation does, including the index of words."""
 
     async def story() -> None:
         database, now = Database.open(path), datetime.now(UTC)
@@ -179,7 +179,7 @@ JOBS: dict[tuple[str, str], Callable[[Path], float]] = {
     ("journal", "hone"): note,
     ("journal", "floor"): replace_file,
 }
-"""Seconds of processor time for each piece, in a process of its own."""
+"""Seconds of processor time for each piece, in a separate process."""
 
 
 def main() -> None:

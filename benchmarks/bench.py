@@ -19,7 +19,7 @@ from benchmarks.provider import Provider
 ROOT = Path(__file__).parents[1]
 HONE = Path(sys.executable).with_name("hone")
 PEER = ROOT / ".venv-peer" / "bin" / "python"
-"""Where `make peer` puts the peer's Python."""
+"""Where `make peer` installs the peer's Python."""
 CONFIG = """\
 model:
   default: scripted
@@ -31,14 +31,14 @@ security:
   allow_lazy_installs: false
   tirith_enabled: false
 """
-"""Where the peer's model is and how much it holds. What would fetch more from the internet is off."""
+"""The place and the context length of the peer's model. Everything that would download more is off."""
 UNREVIEWED = "memory: {nudge_interval: 0}\nskills: {creation_nudge_interval: 0}\n"
-"""Without reviews, which would be at work beside what is measured. They are measured on their own."""
+"""Without reviews, which would run during the measurement. They are measured separately."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """How much of everything, where to write, whom to tell how far it is, and the peer's Python, if any."""
+    """How much of everything, where to write, whom to report progress to, and the peer's Python, if any."""
 
     scratch: Path
     tell: Callable[[int, int], None]
@@ -54,9 +54,9 @@ class Bench:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A figure, the CPU milliseconds behind it, and the part of one core that the provider took meanwhile.
+    """A figure, its CPU milliseconds, and the share of one core that the provider used in that time.
 
-    `other` is a second figure of the same measurement, where there is one.
+    `other` is a second figure of the same measurement, if there is one.
     """
 
     value: float
@@ -73,9 +73,10 @@ Command = Sequence[str | Path]
 def alternate(
     bench: Bench, runs: int, takes: Mapping[Side, Take], most: int | None = None, warm: bool = False
 ) -> Samples:
-    """A B C A B C …, after one of each that does not count, unless all is warm from the row before.
+    """Measure A B C A B C …, after one of each that does not count, unless the previous row has warmed up
+    everything.
 
-    The peer takes part only in the first `most` rounds: it would take too long otherwise.
+    The peer only takes part in the first `most` rounds: otherwise it would take too long.
     """
     if not warm:
         for take in takes.values():
@@ -121,7 +122,7 @@ def working(
     amounts: Mapping[str, int],
     peer: Mapping[str, int] | None = None,
 ) -> dict[Side, Take]:
-    """The same job of `benchmarks.work` for every side there is; `peer` has its amounts where they differ."""
+    """Measure the same job of `benchmarks.work` for every side; `peer` has its amounts if they differ."""
     takes: dict[Side, Take] = {
         "hone": partial(work, bench, provider, "hone", job, amounts),
         "floor": partial(work, bench, provider, "floor", job, amounts),
@@ -134,7 +135,7 @@ def working(
 def work(
     bench: Bench, provider: Provider, side: Side, job: str, amounts: Mapping[str, int], settings: str = ""
 ) -> Sample:
-    """One measurement in a process and a home of its own."""
+    """Run one measurement in a separate process and home."""
     home = bench.folder()
     python: str | Path = sys.executable
     environ = environment(home, provider.url)
@@ -153,7 +154,7 @@ def work(
 
 
 def processor() -> float:
-    """CPU milliseconds of all processes that we have waited for."""
+    """Return CPU milliseconds of all processes that we have waited for."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return (used.ru_utime + used.ru_stime) * 1000
 
@@ -168,9 +169,10 @@ def play(command: Command, environ: Mapping[str, str], folder: Path) -> bytes:
 
 
 def environment(home: Path, url: str = "") -> dict[str, str]:
-    """Nothing of the caller's: no keys, no proxies, no PYTHONDONTWRITEBYTECODE."""
+    """Return an environment without the caller's variables: no keys, no proxies, no
+    PYTHONDONTWRITEBYTECODE."""
     own = {"PATH": os.environ.get("PATH", ""), "HOME": str(home), "LANG": "C.UTF-8", "HONE_HOME": str(home)}
-    own["HONE_LEARNING"] = "queue"  # nothing goes on beside what is measured
+    own["HONE_LEARNING"] = "queue"  # nothing else runs during the measurement
     own["HONE_LOCAL"] = "false"  # the scripted provider stands for a remote one
     if not url:
         return own
@@ -180,10 +182,10 @@ def environment(home: Path, url: str = "") -> dict[str, str]:
 
 
 def lodged(python: Path, home: Path, url: str, settings: str = "") -> dict[str, str]:
-    """A home for the peer that names its provider, and what it finds in its environment.
+    """Make a home for the peer that names its provider, and return its environment.
 
-    It has looked for a newer version a moment ago, and does not ask PyPI again. Its own folder is first on
-    PATH, as when it is activated: it starts `python3`, which may be a slow shim elsewhere.
+    It has just checked for a newer version, and does not ask PyPI again. Its own folder is first on PATH, as
+    when it is activated: it starts `python3`, which may be a slow shim elsewhere.
     """
     (home / "config.yaml").write_text(CONFIG.format(url=url) + settings)
     [installed] = python.parent.parent.glob("lib/*/site-packages/hermes_agent-*.dist-info")

@@ -27,7 +27,7 @@ from hone.sandbox.workspace import Workspace
 
 RUNS = 40
 WANTED = 15.0
-"""Milliseconds."""
+"""In milliseconds."""
 FOLDERS = {
     "a small repository": 20,
     "a repository with 1,000 folders": 1_000,
@@ -47,7 +47,7 @@ TOOLCHAINS = (
 
 @contextmanager
 def user(root: Path) -> Iterator[None]:
-    """A home with toolchains that are on PATH."""
+    """Make a home with toolchains that are on PATH."""
     folders = [root / name for name in (*TOOLCHAINS, ".local/bin")]
     for folder in folders:
         folder.mkdir(parents=True)
@@ -66,7 +66,7 @@ def folder_of(root: Path, count: int) -> Path:
 
 
 def lay_out(folder: Path, count: int) -> None:
-    """A repository with what is usually sealed, and many folders."""
+    """Make a repository with the usual sealed places, and many folders."""
     subprocess.run(["git", "init", "-q", str(folder)], check=True)
     for name in (".github/workflows/ci.yml", ".vscode/settings.json", ".envrc", ".pre-commit-config.yaml"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -81,20 +81,21 @@ Take = Callable[[], Awaitable[object]]
 
 
 def spent() -> float:
-    """Processor time of this process and of those that have ended, in milliseconds."""
+    """Return the processor time of this process and of those that have ended, in milliseconds."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(each.ru_utime + each.ru_stime for each in used) * 1000
 
 
 class Times(Struct, frozen=True):
-    """Of one command, in milliseconds: the middle of its processor time, the shortest by the clock."""
+    """The times of one command, in milliseconds: the median of its processor time, and the shortest wall
+    time."""
 
     processor: float
     clock: float
 
 
 async def compare(takes: list[Take], runs: int) -> list[Times]:
-    """They take turns, so a busy moment hits all."""
+    """Compare two sides. They take turns, so a busy moment affects both."""
     samples: list[list[tuple[float, float]]] = [[] for _ in takes]
     for _ in range(runs):
         for take, found in zip(takes, samples, strict=True):
@@ -105,7 +106,7 @@ async def compare(takes: list[Take], runs: int) -> list[Times]:
 
 
 async def measure(root: Path, count: int, runs: int, argv: Sequence[str]) -> tuple[Times, Times, float]:
-    """The bare cell, the one commands get, and finding out what that has."""
+    """Measure the bare sandbox, the one that commands get, and the search for its contents."""
     folder = folder_of(root, count)
     clock = SystemClock()
     sandbox = Sandbox(home=root / "home", clock=clock)
@@ -151,7 +152,7 @@ def main() -> None:
             wanted = [*FOLDERS.items()][: 1 if options.quick else None]
             for _, count in wanted:
                 lay_out(folder_of(root, count), count)
-            time.sleep(0 if options.quick else TICK / 1e9)  # folders that just changed are read every time
+            time.sleep(0 if options.quick else TICK / 1e9)  # recently changed folders are read every time
             for what, count in wanted:
                 runs = 1 if options.quick else options.runs
                 print(row(what, *asyncio.run(measure(root, count, runs, argv))), flush=True)

@@ -1,4 +1,4 @@
-"""Clients of a server under load: they talk, think, leave in the middle of answers and begin anew."""
+"""Clients of a server under load: they talk, think, leave in the middle of answers and start over."""
 
 import asyncio
 import json
@@ -10,10 +10,10 @@ from urllib.parse import urlsplit
 from benchmarks.talk import spoken
 
 TURNS = (2, 5)
-"""Turns of a conversation, at least and at most; then its client begins another one."""
+"""The fewest and most turns of a conversation; then its client begins another one."""
 CALLS = 1
 CUT, STREAMED = 0.1, 0.5
-"""Shares of the turns: those whose client goes away in the middle, and those that are streamed."""
+"""Shares of the turns: those whose client disconnects in the middle, and those that are streamed."""
 STOP = (b'"finish_reason":"stop"', b'"finish_reason": "stop"')
 
 
@@ -38,7 +38,7 @@ class Place:
 @dataclass(slots=True)
 class Crowd:
     """`think` is the mean time between an answer and the next words, in seconds. Every turn opens a
-    connection, so that each client that leaves is one that the server has to notice."""
+    connection, so the server has to notice each client that leaves."""
 
     place: Place
     think: float
@@ -50,7 +50,7 @@ class Crowd:
     over: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def talk(self, number: int) -> None:
-        """One client until the end. The first conversation is somewhere in its middle."""
+        """Run one client until the end. It enters the first conversation somewhere in its middle."""
         left = self.random.randint(1, TURNS[1])
         await self._pause(self.random.random() * self.think)
         conversation = 0

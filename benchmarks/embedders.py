@@ -12,7 +12,7 @@ from hone.settings import home_folder, read
 
 @asynccontextmanager
 async def preparing(name: str) -> AsyncIterator[Prepare]:
-    """Return what makes the searches of a scratch home: with this embedder, or by words alone without one."""
+    """Yield a function that makes the searches of a scratch home, with this embedder or by words alone."""
     clock, home = SystemClock(), home_folder()
     embedder = make_embedder(name, read(home), home, clock) if name else None
     try:

@@ -1,7 +1,7 @@
-"""What becomes of a review whose process ends: turns that are due for one, and nobody who stays.
+"""Measure what happens to a review whose process ends: turns that are due for one, and nobody who stays.
 
-Each turn is a process and a conversation of its own and says one thing that its review would note. Afterwards
-a process begins that stays until nothing is left to do. What is not in the journal then is lost.
+Each turn is a separate process and conversation, and says one thing that its review would note. Then a
+process starts that stays until nothing is left to do. What is not in the journal by then is lost.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from hone.runtime.task_runner import ignore
 
 TURNS = 6
 LATENCY = 0.1
-"""Seconds that the provider takes for an answer."""
+"""Seconds that the provider needs for an answer."""
 SETTINGS = "[learning]\nturns = 1\niterations = 0\n"
 PEERS = "memory: {nudge_interval: 1}\nskills: {creation_nudge_interval: 0}\n"
 
@@ -67,7 +67,7 @@ def by_itself(peer: Path | None, turn: int, _home: Path, folder: Path, environ: 
 
 
 def killed(peer: Path | None, turn: int, home: Path, folder: Path, environ: Mapping[str, str]) -> None:
-    """In a process that would stay, as a chat does."""
+    """Kill a process that would stay, as a chat does."""
     command = [*staying(peer, home, folder), str(turn)]
     with subprocess.Popen(
         command, env=dict(environ), cwd=folder, stdout=subprocess.PIPE, text=True
@@ -83,7 +83,7 @@ ENDS: Mapping[str, End] = {"the command ends": by_itself, "killed after the answ
 
 
 def staying(peer: Path | None, home: Path, folder: Path) -> Command:
-    """A process that stays until it has nothing left to do."""
+    """Return the command of a process that stays until it has nothing left to do."""
     if peer:
         return [peer, "-m", "benchmarks.peer.exits"]
     return [sys.executable, "-m", "benchmarks.exits", str(home), str(folder)]

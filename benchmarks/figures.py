@@ -1,4 +1,5 @@
-"""What was measured: samples of Hone, the floor and the peer side by side, and what is said of them."""
+"""The results of a measurement: samples of Hone, the floor and the peer side by side, and their
+description."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -34,11 +35,11 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of the table. A side that there is nothing of has no samples.
+    """One line of the table. A missing side has no samples.
 
-    `aim` is what Hone's median is to reach, `lead` by which factor it is to be ahead of the peer. `cpu` is
-    what one process, iteration or turn takes of the processor in milliseconds, `provider` the part of one
-    core that the provider took meanwhile. `point` places the row in a plot: its name and where on its axis.
+    `aim` is the target for Hone's median, `lead` the factor by which it should beat the peer. `cpu` is the
+    processor time of one process, iteration or turn in milliseconds, `provider` the share of one core that
+    the provider used in that time. `point` places the row in a plot: its name and its position on the axis.
     """
 
     name: str
@@ -52,23 +53,23 @@ class Row:
     lead: float | None = None
     point: tuple[str, float] | None = None
     absent: str = ""
-    """Why the peer has no samples, where that is known."""
+    """Why the peer has no samples, if known."""
     bounds: Mapping[Side, tuple[float, float]] = field(default_factory=dict)
-    """95 % intervals of a ratio: one that is above the aim only perhaps is not above it."""
+    """95% intervals of a ratio: a row whose interval reaches the aim does not count as above it."""
 
     @property
     def rising(self) -> bool:
-        """Whether more is better."""
+        """Tell whether more is better."""
         return self.unit == "%" or self.unit.endswith("/s")
 
     @property
     def ratio(self) -> float | None:
-        """Hone's median as a multiple of the floor's."""
+        """Return Hone's median as a multiple of the floor's."""
         return median(self.hone) / median(self.floor) if self.floor and median(self.floor) else None
 
     @property
     def ahead(self) -> Spread | None:
-        """How many times better than the peer, pair by pair in the order they were measured in."""
+        """Return the factor over the peer, pair by pair in the order of measurement."""
         pairs = [(hone, peer) for hone, peer in zip(self.hone, self.peer, strict=False) if hone and peer]
         return (
             spread([hone / peer if self.rising else peer / hone for hone, peer in pairs]) if pairs else None
@@ -76,7 +77,8 @@ class Row:
 
     @property
     def met(self) -> bool | None:
-        """None for a row that asks for nothing, or only for a lead over a peer that is not there."""
+        """Tell whether the aim is met; None for a row without one, or with only a lead over a missing
+        peer."""
         middle = self.bounds["hone"][0] if "hone" in self.bounds else median(self.hone)
         checks = []
         if self.aim is not None:
@@ -94,7 +96,7 @@ def spread(samples: Sequence[float]) -> Spread:
 
 
 def figure(value: float) -> str:
-    """As many digits as mean something: three, and all of those before the point."""
+    """Format a figure with its significant digits: three, and all of those before the decimal point."""
     if value >= 100:
         return f"{value:,.0f}"
     return f"{value:.1f}" if value >= 10 else f"{value:.2f}"

@@ -41,14 +41,14 @@ requests_per_minute = 0
 LINE = "{:9} {:24} {:24} {:>10} {:>11} {:>10} {:>11} {:>6}"
 TITLES = ("flood", "let through", "answers", "quiet p50", "flooded p50", "quiet p99", "flooded p99", "ratio")
 CONNECTIONS = 24
-"""Of the user who floods."""
+"""Those of the flooding user."""
 SAY = "left=0"
-"""What the provider answers with one text."""
+"""What the provider returns for one text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Flood:
-    """A way to flood: the limits that hold, and how much of it was let through."""
+    """A way to flood: the limits in force, and how much of it was let through."""
 
     name: str
     limits: dict[str, float]
@@ -76,7 +76,7 @@ FLOODS = (
 
 
 def allowed(rate: float, seconds: float) -> float:
-    """What a bucket that is full at first lets through."""
+    """Return what an initially full bucket lets through."""
     return max(10, rate / 10) + rate * seconds / 60
 
 
@@ -86,7 +86,7 @@ async def say(client: httpx2.AsyncClient, text: str = SAY) -> httpx2.Response:
 
 
 async def flood(kind: str, url: str, key: str, seconds: float) -> None:
-    """Ask as fast as the answers come, on many connections. Print the answers by status."""
+    """Send requests as fast as the answers arrive, on many connections. Print the answers by status."""
     codes: Counter[int] = Counter()
     end = time.monotonic() + seconds
 
@@ -114,7 +114,7 @@ async def flood(kind: str, url: str, key: str, seconds: float) -> None:
 
 
 async def measure(client: httpx2.AsyncClient, seconds: float) -> list[float]:
-    """How many milliseconds each turn of the calm user takes."""
+    """Return how many milliseconds each turn of the calm user takes."""
     took, end = [], time.monotonic() + seconds
     while time.monotonic() < end:
         begun = time.monotonic()
@@ -132,7 +132,7 @@ def p99(took: list[float]) -> float:
 async def compare(
     each: Flood, url: str, key: str, client: httpx2.AsyncClient, options: argparse.Namespace
 ) -> Any:
-    """Return the turns of quiet and of flooded spans, and what the flooding user was answered."""
+    """Return the turns of quiet and of flooded spans, and the answers to the flooding user."""
     quiet: list[float] = []
     flooded: list[float] = []
     codes: Counter[str] = Counter()

@@ -16,7 +16,7 @@ from benchmarks.recall import Language
 COUNT, TURNS, MESSAGES = 50_000, 25, 4
 """A turn is a question, a call, its result and the answer."""
 FASTEST = 5_000
-"""The aim: messages a second."""
+"""The target in messages per second."""
 
 
 def main() -> None:

@@ -22,15 +22,15 @@ RUNS = 10
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """A working tree whose own `benchmarks.work` is run against the provider at `url`. `figure` is what is
-    taken of its answer: "cpu" or "value", the time by the clock."""
+    """A working tree whose own `benchmarks.work` runs against the provider at `url`. `figure` selects a part
+    of its answer: "cpu" or "value", the wall time."""
 
     root: Path
     url: str
     figure: str
 
     def take(self, count: int) -> float:
-        """Return the median milliseconds for each tool call of a turn that begins with `count` messages."""
+        """Return the median milliseconds per tool call of a turn that begins with `count` messages."""
         with TemporaryDirectory(prefix="hone-bench-") as home:
             job = ("hone", "iterations", "--url", self.url, "--home", home, "--count", str(count))
             done = subprocess.run(

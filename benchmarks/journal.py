@@ -29,9 +29,9 @@ from hone.settings import Settings
 from hone.settings.sections import Memory
 
 WRITES = 50
-"""By all processes together: as many as the journal has room for."""
+"""For all processes together: as many as the journal has room for."""
 NOWHERE = "http://127.0.0.1:9"
-"""No model is asked."""
+"""No model is called."""
 
 
 def journal(bench: Bench) -> Iterator[Row]:
@@ -52,7 +52,7 @@ def journal(bench: Bench) -> Iterator[Row]:
 
 
 def written(bench: Bench, peer: Path | None, writers: int, count: int) -> Sample:
-    """All begin at the same moment; the last one ends the measurement."""
+    """Start all writers at the same moment; the last one to finish ends the measurement."""
     home = bench.folder()
     environ = environment(home, NOWHERE) | (lodged(peer, home, NOWHERE) if peer else {})
     module = f"benchmarks.{'peer.' if peer else ''}journal"
@@ -71,7 +71,7 @@ def written(bench: Bench, peer: Path | None, writers: int, count: int) -> Sample
 
 
 def together(commands: Sequence[Command], environ: dict[str, str]) -> list[dict[str, Any]]:
-    """Each says when it is ready, and waits for a word."""
+    """Start the writers together: each reports that it is ready, and waits for a word."""
     pipe = subprocess.PIPE
     writers = [
         subprocess.Popen(command, env=environ, cwd=ROOT, stdin=pipe, stdout=pipe, text=True)
@@ -88,7 +88,7 @@ def together(commands: Sequence[Command], environ: dict[str, str]) -> list[dict[
 
 
 async def furnish(hone: Hone, entries: int, changes: int) -> None:
-    """A journal with so many entries, and so many changes of another part."""
+    """Make a journal with this many entries, and this many changes of another part."""
     if entries:
         facts = "".join(f"- Fact number {number} is about thing {7 * number}.\n" for number in range(entries))
         await hone.keeper.note([(MEMORY, SetText(facts))], OWNER)

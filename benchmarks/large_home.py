@@ -1,4 +1,4 @@
-"""A large home: the conversations, skills, changes and model calls of a year of heavy use, made up."""
+"""A large home: synthetic conversations, skills, changes and model calls of a year of heavy use."""
 
 import asyncio
 from collections.abc import Iterator, Sequence
@@ -28,14 +28,15 @@ from hone.stores.tree import stamp
 LONG = "long-conversation"
 ALIKE = "alike-{:04}"
 OPENING = "Good morning. Please look at the open tickets of the team and tell me which one is next."
-"""How every tenth conversation begins."""
+"""The start of every tenth conversation."""
 TOGETHER = 20
 YEAR = 365
 PREFIX = Prefix("openai/scripted", "You are a benchmark.")
 
 
 class HomeSize(Struct, frozen=True):
-    """How much of everything. `long` is the length of the longest conversation, `session` of the others."""
+    """How much of everything. `long` is the length of the longest conversation, `session` that of the
+    others."""
 
     messages: int = 100_000
     skills: int = 5_000
@@ -62,11 +63,11 @@ async def _build(home: Path, size: HomeSize) -> None:
     await database.write(lambda connection: _spend(connection, size.calls, sessions, now))
     await database.close()
     async with Hone(home=home, folder=home, learning="queue") as hone:
-        await hone.library.listed(archived=True)  # summaries of all skills, as an old home has them
+        await hone.library.listed(archived=True)  # summaries of all skills, as in an old home
 
 
 async def _talk(store: SqliteSessions, size: HomeSize, now: datetime) -> list[SessionId]:
-    """Return the conversations. A tenth begins with the same words and goes on with others."""
+    """Return the conversations. A tenth begins with the same words and continues with others."""
     made = list(_conversations(size, now))
     for begin in range(0, len(made), TOGETHER):
         batch = made[begin : begin + TOGETHER]
@@ -111,7 +112,8 @@ async def _learn(ledger: SqliteLedger, count: int, sessions: Sequence[SessionId]
 
 
 def _spend(connection: Connection, count: int, sessions: Sequence[SessionId], now: datetime) -> None:
-    """A tenth of the calls is the long conversation's, a fifth is learning, a few have no price."""
+    """Add spending. A tenth of the calls belongs to the long conversation, a fifth to learning, a few have no
+    price."""
     random, begun = Random(5), stamp(now - timedelta(days=YEAR))
     step = YEAR * 86_400_000_000 // count
 

@@ -1,8 +1,8 @@
-"""The provider of the rows about learning, a process of its own: a scripted model that reads files, and that
-notes one thing in the journal when it is asked to look back. It speaks to Hone and to the peer alike.
+"""The provider of the rows about learning, a separate process: a scripted model that reads files, and that
+notes one thing in the journal when it is asked to look back. It works with Hone and with the peer alike.
 
-The user's words end with `read=3-5`: it reads these files, one after the other, and answers. Each body goes
-into one file, the tokens of each answer into another.
+The user's words end with `read=3-5`: it reads these files, one after the other, and answers. Each body is
+written to one file, the tokens of each answer to another.
 """
 
 import argparse
@@ -24,9 +24,9 @@ from hone.models.fake_provider import FakeProvider
 from hone.models.scripted import call, weigh
 
 REVIEWS = {"hone": "look back over this conversation", "peer": "Review the conversation above"}
-"""How each side begins the question of a review."""
+"""The start of a review's question on each side."""
 READS = 3
-"""Files for each turn."""
+"""Files per turn."""
 _FACT = re.compile(r"The port of project \d+ is \d+\.")
 _READ = re.compile(r"read=(\d+)-(\d+)")
 
@@ -44,13 +44,13 @@ class Learner:
         return self.provider.url
 
     def bodies(self) -> list[Body]:
-        """All requests so far."""
+        """Return all requests so far."""
         lines = self.record.read_text(encoding="utf-8").splitlines()
         told = [json.loads(line) for line in lines]
         return [json.loads(each["body"]) for each in told if each["path"] in PATHS]
 
     def output(self) -> int:
-        """Tokens that were said so far."""
+        """Return the tokens of all answers so far."""
         return sum(map(int, self.said.read_text(encoding="utf-8").split()))
 
 
@@ -70,7 +70,7 @@ def learning(environ: Mapping[str, str], folder: Path, latency: float = 0.0) -> 
 
 
 def words(turn: int) -> str:
-    """What the user says in a turn, and what there is to learn from it."""
+    """Return the user's words in a turn, and what there is to learn from it."""
     first = turn * READS
     return f"{fact(turn)} {WORDS}read={first}-{first + READS - 1}"
 
@@ -80,7 +80,7 @@ def fact(turn: int) -> str:
 
 
 def furnish(folder: Path, turns: int) -> None:
-    """The files that are read in so many turns."""
+    """Write the files that this many turns read."""
     for number in range(turns * READS):
         lines = (f"{number}.{line}: {WORDS}\n" for line in range(7))
         (folder / f"part-{number}.md").write_text("".join(lines), encoding="utf-8")
@@ -99,7 +99,7 @@ def speak(messages: Sequence[Message]) -> Message:
 
 
 def looked_back(side: str, before: Sequence[Message], spoken: int) -> Message:
-    """Looks at the skills, notes what the user said last, and is done."""
+    """Look at the skills, note what the user said last, and finish."""
     facts = [match[0] for message in before if (match := _FACT.search(message.text))]
     if spoken == 0:
         return assistant(call("skills_list"))

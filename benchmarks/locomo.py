@@ -46,7 +46,8 @@ COMMON = frozenset(
 
 
 class PlainBm25:
-    """The textbook: stems but for the commonest words, and no neighbors, dates, speakers or phrases."""
+    """The textbook version: stems without the most common words, and no neighbors, dates, speakers or
+    phrases."""
 
     def __init__(self, hits: list[Hit]) -> None:
         self.hits = hits
@@ -73,7 +74,7 @@ def stems(text: str) -> list[str]:
 
 
 def beside(prepare: Prepare) -> Prepare:
-    """Hone's own searches, and the reference over the same messages."""
+    """Return Hone's own searches, and the reference over the same messages."""
 
     @asynccontextmanager
     async def both(stores: Stores) -> AsyncIterator[Searches]:
@@ -94,7 +95,7 @@ async def stored(stores: Stores) -> list[Hit]:
 
 
 def load(path: Path) -> list[BundledPerson]:
-    """Each conversation as a person: one speaker is the user, the other the assistant."""
+    """Load each conversation as a person: one speaker is the user, the other the assistant."""
     samples: list[dict[str, Any]] = json.loads(path.read_text("utf-8"))
     return [person(sample) for sample in samples]
 
@@ -124,7 +125,8 @@ def message(turn: dict[str, Any], sample: dict[str, Any], at: datetime, place: i
 
 
 def question(raw: dict[str, Any], places: dict[str, tuple[int, int]]) -> BundledQuestion | None:
-    """None for one without evidence. Some places are written in odd ways, and a few lead nowhere."""
+    """Return a question; None for one without evidence. Some references are oddly written, and a few lead
+    nowhere."""
     named = (f"D{int(one)}:{int(two)}" for one, two in PLACE.findall(" ".join(raw.get("evidence", ()))))
     evidence = tuple(dict.fromkeys(places[each] for each in named if each in places))
     if raw["category"] not in CATEGORIES or not evidence:

@@ -1,4 +1,4 @@
-"""Where it was measured: what a reader must know of the machine to make sense of the figures."""
+"""Describe the machine: what a reader needs to know to interpret the figures."""
 
 import os
 import platform
@@ -55,7 +55,8 @@ def _processor() -> str:
 
 
 def _fsync(scratch: Path) -> float:
-    """Milliseconds, the median of fifty. Next to nothing: this disk is memory, and flatters SQLite."""
+    """Measure milliseconds, the median of fifty. Almost zero means that the disk is memory, which flatters
+    SQLite."""
     found = []
     with (scratch / "fsync").open("wb", buffering=0) as file:
         for _ in range(50):

@@ -55,7 +55,7 @@ def main() -> None:
 
 @contextmanager
 def scratch() -> Iterator[Path]:
-    """Open to the user that the server runs as, where this is root."""
+    """Make a folder that the server's user can access, if this user is root."""
     folder = Path(tempfile.mkdtemp(prefix="hone-bench-"))
     folder.chmod(0o755)
     try:
@@ -66,7 +66,7 @@ def scratch() -> Iterator[Path]:
 
 @contextmanager
 def server(folder: Path) -> Iterator[str]:
-    os.environ["XDG_RUNTIME_DIR"] = str(folder)  # it would take another one, and say so
+    os.environ["XDG_RUNTIME_DIR"] = str(folder)  # it would use another one, and say so
     running = get_server(folder / "data")
     try:
         yield running.get_uri()
@@ -82,7 +82,8 @@ def made(count: int) -> Iterator[Memo]:
 
 
 def asked(memos: Sequence[Memo], queries: int) -> dict[str, list[str]]:
-    """One rare word, some words of a memo, a whole sentence of a user's, and the commonest words alone."""
+    """Return questions: one rare word, some words of a memo, a whole sentence of a user, and the most common
+    words alone."""
     random, language = Random(5), Language(11)
     texts = [text for user, _, text in random.sample(memos, queries) if user] or [""]
     return {
@@ -125,7 +126,7 @@ async def postgres(url: str, memos: Sequence[Memo], queries: int) -> None:
 
 
 def worked(pid: int) -> float:
-    """Seconds of the processor that a process has had, by the scheduler's own books."""
+    """Return a process's seconds of processor time, by the scheduler's accounting."""
     try:
         return int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) / 1e9
     except OSError:
@@ -133,7 +134,7 @@ def worked(pid: int) -> float:
 
 
 async def report(backend: Backend, questions: dict[str, list[str]], beside: Callable[[], float]) -> None:
-    """`beside`: what the server has worked so far."""
+    """Print the figures. `beside`: the server's work so far."""
     for kind, those in questions.items():
         took, busy = [], []
         for text in those:

@@ -26,13 +26,13 @@ from hone.settings.sections import Learning
 
 TURNS, TALKS = 10, 10
 TOGETHER = 2
-"""What is counted here is no time, so that two can be at work at once."""
+"""Two can run at once, since no time is measured here."""
 PRICED = ("anthropic/claude-sonnet-5-5", "openai/gpt-5.4")
 
 
 @dataclass(frozen=True, slots=True)
 class Month:
-    """Tokens, and how often somebody looked back."""
+    """Tokens, and the number of reviews."""
 
     fresh: int
     cached: int
@@ -40,7 +40,8 @@ class Month:
     reviews: int
 
     def cost(self, model: str) -> float:
-        """Both sides mark what they send for Anthropic's cache: what is not read from it is written to it."""
+        """Return the cost. Both sides mark their requests for Anthropic's cache: what is not read from it is
+        written to it."""
         written = self.fresh if model.startswith("anthropic/") else 0
         return PRICES[model].of(Usage(self.fresh + self.cached, self.cached, written, self.output))
 
@@ -116,7 +117,7 @@ def counted(bodies: Sequence[Body], output: int, question: str) -> Month:
 
 
 def prompt(body: Body) -> bytes:
-    """A request in the order that a provider reads it in, without what marks its cache."""
+    """Return a request in the order that a provider reads it in, without cache marks."""
     parts = [body.get("tools"), body.get("system"), *body["messages"]]
     return "\n".join(json.dumps(unmarked(part), ensure_ascii=False) for part in parts if part).encode()
 

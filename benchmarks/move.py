@@ -56,7 +56,7 @@ def main() -> None:
 
 
 def choose_size(messages: int) -> HomeSize:
-    """Return a home with so many messages and, in the same measure, skills, changes and calls."""
+    """Return a home with this many messages and, in proportion, skills, changes and calls."""
     usual = HomeSize()
     share = messages / usual.messages
     skills, changes, calls, long = (
@@ -94,7 +94,7 @@ def look(home: Path) -> Fingerprints:
 
 
 def run_step(way: str, home: Path, url: str) -> Mapping[str, float]:
-    """Take one step in a process of its own, so that its memory is measured alone."""
+    """Run one step in a separate process, so that its memory is measured alone."""
     command = (sys.executable, "-m", "benchmarks.move", "--step", way, str(home), url)
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE)
     told: Mapping[str, float] = json.loads(done.stdout)
@@ -115,7 +115,7 @@ def take_step(way: str, home: str, url: str) -> None:
 
 
 def read_peak() -> int:
-    """Return the most kilobytes that this program had in memory. getrusage would count its parent, too."""
+    """Return the peak memory of this program in kilobytes. getrusage would include its parent."""
     [line] = [each for each in Path("/proc/self/status").read_text().splitlines() if "VmHWM" in each]
     return int(line.split()[1])
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from functools import partial
 
 RATE = 500
-"""Tokens a second."""
+"""Tokens per second."""
 PARAGRAPH = (
     "The parser keeps a list of **open brackets**, and the second test says that it forgets one of them when "
     "a comment follows, so `tokens` is cut before the tree is changed.\n\n"
@@ -22,13 +22,13 @@ _LENGTH = re.compile(rb"content-length: *(\d+)", re.IGNORECASE)
 
 
 def tokens(count: int) -> list[str]:
-    """Return so many pieces of text: a word each, with the space after it."""
+    """Return this many pieces of text: a word each, with the space after it."""
     pieces = re.findall(r"\S+\s*", PARAGRAPH)
     return [pieces[number % len(pieces)] for number in range(count)]
 
 
 async def answer(count: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Answer one request after the other; each token when its time has come."""
+    """Answer one request after the other, and send each token when it is due."""
     while head := await _head(reader):
         length = _LENGTH.search(head)
         await reader.readexactly(int(length[1]) if length else 0)
@@ -60,7 +60,7 @@ def _chunk(event: object) -> bytes:
 
 @contextmanager
 def streaming(count: int) -> Iterator[str]:
-    """Serve answers of so many tokens, and yield the address."""
+    """Serve answers of this many tokens, and yield the address."""
     loop, ready, ports = asyncio.new_event_loop(), threading.Event(), list[int]()
 
     async def serve() -> None:

@@ -24,10 +24,10 @@ from benchmarks.provider import serving
 from benchmarks.server import running
 
 MOST = 200.0
-"""Milliseconds of the processor that a call may take."""
+"""The most milliseconds of the processor per call."""
 RUNS = 5
 HISTORIES = 20
-"""Known histories that the OpenAI endpoint is asked to continue."""
+"""How many known histories the OpenAI endpoint is asked to continue."""
 
 SKILL = "/api/skills/00004-kind-of-work"
 VIEWS = {
@@ -56,7 +56,8 @@ VIEWS = {
 
 
 class Timed(Struct, frozen=True):
-    """Milliseconds of the processor: the first call of a new server, the middle of the others, the most."""
+    """Milliseconds of the processor: the first call of a new server, the median of the others, the
+    maximum."""
 
     name: str
     first: float
@@ -100,7 +101,7 @@ def measure(home: Path, runs: int) -> list[Timed]:
 
 
 def calls(client: httpx2.Client) -> Iterator[str]:
-    """Every call that the page makes to read something."""
+    """Yield every call by which the page reads something."""
     newest = json.loads(read(client, "/api/changes?limit=1"))["changes"][0]["id"]
     yield from ("/", "/api/status", "/api/modes", "/api/figures?days=30", "/api/figures?days=365")
     yield from ("/api/journal", "/api/pending", "/api/changes", f"/api/changes?before={newest // 2}")
@@ -124,7 +125,8 @@ def read(client: httpx2.Client, path: str) -> bytes:
 
 
 def endpoint(client: httpx2.Client, process: int) -> Iterator[Timed]:
-    """A history that an earlier process witnessed, each time another one that begins with the same words."""
+    """Continue a history that an earlier process witnessed, each time another one with the same first
+    words."""
     histories = []
     for number in range(0, HISTORIES * 10, 10):
         found = client.get(f"/api/sessions/{ALIKE.format(number)}")
@@ -159,7 +161,7 @@ def timed(name: str, call: Callable[[], bytes], process: int, runs: int) -> Time
 
 
 def busy(process: int) -> float:
-    """Milliseconds of the processor that all threads of a process have used, to the microsecond."""
+    """Return the milliseconds of processor time of all threads of a process, to the microsecond."""
     total = 0
     for thread in os.listdir(f"/proc/{process}/task"):
         total += int(Path(f"/proc/{process}/task/{thread}/schedstat").read_text().split()[0])
@@ -176,7 +178,7 @@ def table(rows: list[Timed]) -> str:
 
 
 def paints(rows: list[Timed]) -> str:
-    """What each view takes until there is something to read: its calls, each for the first time."""
+    """Return the time of each view until there is something to read: its calls, each for the first time."""
     first = {row.name: row.first for row in rows}
     took = ((view, sum(first[call] for call in calls)) for view, calls in VIEWS.items())
     lines = [f"| {view} | {spent:.0f} | {'yes' if spent <= MOST else '**no**'} |" for view, spent in took]

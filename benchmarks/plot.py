@@ -14,7 +14,7 @@ WIDTH, LABELS, VALUES = 940, 430, 70
 BAR, GAP, TOP = 16, 10, 40
 SCALE = WIDTH - LABELS - VALUES
 LEFT, RIGHT, HIGH, FOOT = 60, 90, 280, 44
-"""Around a plot of lines, and how high it is."""
+"""The margins and the height of a plot of lines."""
 STYLE = """<style>
 .peer { fill: #a85a00; }
 polyline { fill: none !important; stroke-width: 2; }
@@ -29,7 +29,7 @@ MARKS: dict[Side, str] = {"hone": "Hone", "floor": "floor", "peer": "peer"}
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """Powers of ten, from pixel to pixel."""
+    """Maps powers of ten to pixels."""
 
     low: float
     high: float
@@ -46,13 +46,13 @@ class Axis:
 
 
 def axis(values: Sequence[float], start: float, end: float) -> Axis:
-    """From a whole power to a whole power, so that there is a tick at both ends."""
+    """Return an axis between whole powers, with a tick at both ends."""
     low = floor(log10(min(values)))
     return Axis(low, max(low + 1, ceil(log10(max(values)))), start, end)
 
 
 def lead(rows: Sequence[Row]) -> str | None:
-    """A bar for each row in which Hone is to be ahead of the peer, and the mark it has to reach."""
+    """Draw a bar for each row in which Hone should beat the peer, and the target mark."""
     shown = [row for row in rows if row.ahead and row.lead]
     if not shown:
         return None
@@ -101,12 +101,12 @@ def _times(value: float) -> str:
 
 
 def plain(name: str) -> str:
-    """Without the marks of Markdown."""
+    """Return the text without Markdown."""
     return name.replace("`", "")
 
 
 def lines(rows: Sequence[Row], name: str, title: str, across: str) -> str | None:
-    """The rows of one plot as a line for each side, both axes in powers of ten."""
+    """Draw the rows of one plot as a line for each side, both axes in powers of ten."""
     shown = [(row.point[1], row) for row in rows if row.point and row.point[0] == name]
     if len({x for x, _ in shown}) < 2:
         return None
@@ -160,7 +160,7 @@ def _line(side: Side, points: Sequence[tuple[float, float]], over: Axis, up: Axi
 
 
 def _names(ends: Mapping[Side, tuple[float, float]]) -> Iterator[str]:
-    """Beside the end of each line, one below the other where two lines end at the same height."""
+    """Place the names at the ends of the lines, one below the other if two lines end at the same height."""
     last = 0.0
     for side, (x, y) in sorted(ends.items(), key=lambda end: end[1][1]):
         last = max(y + 4, last + 15)

@@ -1,8 +1,8 @@
-"""The provider of every measurement, a process of its own that costs next to nothing.
+"""The provider of every measurement, a separate process that costs almost nothing.
 
-It looks at the last number of a body and answers from a can (see talk.py). `GET /notes` tells when each body
-was complete, on the clock that all processes of the machine share, and how much CPU the provider has used.
-Whoever asks for its models is told of one.
+It reads the last number of a body and sends a prepared answer (see talk.py). `GET /notes` reports when each
+body was complete, on the clock that all processes of the machine share, and how much CPU the provider has
+used. A request for its models gets one.
 """
 
 import argparse
@@ -28,7 +28,7 @@ _MODELS = json.dumps({"object": "list", "data": [{"id": "scripted", "object": "m
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A request, at the moment its last byte was read. `at` is in nanoseconds of CLOCK_MONOTONIC."""
+    """A request, when its last byte was read. `at` is in nanoseconds of CLOCK_MONOTONIC."""
 
     at: int
     size: int
@@ -36,7 +36,7 @@ class Arrival:
 
 @dataclass(frozen=True, slots=True)
 class Notes:
-    """What has happened since the last time somebody asked."""
+    """What has happened since the last query."""
 
     arrivals: tuple[Arrival, ...]
     cpu: float
@@ -70,7 +70,7 @@ def serving(environ: Mapping[str, str], latency: float = 0.0) -> Iterator[Provid
 
 
 def chat(number: int, left: int) -> list[Mapping[str, Any]]:
-    """The chunks of OpenAI's chat completions, less the last one, which is no JSON."""
+    """Return the chunks of OpenAI's chat completions, without the last one, which is not JSON."""
     deltas: list[Mapping[str, Any]] = [{"role": "assistant", "content": piece} for piece in PIECES]
     if left:
         function = {"name": "probe", "arguments": ""}
@@ -86,7 +86,7 @@ def chat(number: int, left: int) -> list[Mapping[str, Any]]:
 
 
 def messages(number: int, left: int) -> list[Mapping[str, Any]]:
-    """The events of Anthropic's messages."""
+    """Return the events of Anthropic's messages."""
     events: list[Mapping[str, Any]] = [
         {"type": "message_start", "message": {"usage": {"input_tokens": 100, "output_tokens": 1}}},
         {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
@@ -109,7 +109,7 @@ def _grown(index: int, delta: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 class Can:
-    """Answers that were made once; only the number of a call is filled in."""
+    """Prepared answers. Only the number of a call is filled in."""
 
     def __init__(self) -> None:
         self._kept: dict[tuple[bool, int], bytes] = {}
@@ -118,7 +118,7 @@ class Can:
         anthropic = path.startswith(b"/v1/messages")
         kept = self._kept.get((anthropic, left))
         if kept is None:
-            # Ten digits for the number, so that the sizes of the chunks hold for all of them.
+            # Ten digits for the number, so that the sizes of the chunks fit all of them.
             events = messages(10**9, left) if anthropic else chat(10**9, left)
             datas = [json.dumps(event, separators=(",", ":")).encode() for event in events]
             if not anthropic:
@@ -133,7 +133,7 @@ def _chunk(data: bytes) -> bytes:
 
 
 class Book:
-    """What the provider notes down, and what it answers with."""
+    """The provider's log, and its answers."""
 
     def __init__(self, latency: float) -> None:
         self.latency = latency
@@ -163,7 +163,7 @@ def _page(path: bytearray) -> bytes:
 
 
 class Line(asyncio.Protocol):
-    """One connection: nothing of a request is read but its path, its length and its last number."""
+    """One connection. Of a request it reads only the path, the length and the last number."""
 
     def __init__(self, book: Book) -> None:
         self._book = book

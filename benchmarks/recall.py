@@ -30,17 +30,17 @@ from hone.stores.sqlite import SqliteSessions
 COUNT, SESSION, TOGETHER = 100_000, 200, 50
 VOCABULARY = 80_000
 HAN = 3_000
-"""Letters that are drawn from, of which some are frequent as words are."""
+"""The letters to draw from. Some are frequent, as in words."""
 FASTEST, FAST, BOUNDED, LARGEST = 10_000, 20.0, 60.0, 3.0
-"""The aims: messages a second of the processor, its milliseconds for a query and for one within a time, and
-bytes for a byte of text."""
+"""The targets: messages per second of the processor, its milliseconds for a query and for one within a time,
+and bytes per byte of text."""
 BEGUN = datetime(2024, 1, 1, tzinfo=UTC)
 PREFIX = Prefix("bench/model", "You are a benchmark.")
 
 
 class Language:
-    """Words as often as words are: some in every sentence, most of them hardly ever. For some, others can
-    stand."""
+    """Words with a natural frequency: some in every sentence, most of them hardly ever. Some have
+    synonyms."""
 
     def __init__(self, seed: int) -> None:
         self.random = Random(seed)
@@ -132,13 +132,13 @@ def quantile(values: Sequence[float], share: float) -> float:
 
 
 async def indexed(database: Database) -> None:
-    """Hone indexes later what it stores; the time for that is in the figures."""
+    """Index. Hone does this after storing, and the figures include its time."""
     while await database.write(passages.fill):
         pass
 
 
 async def fill(database: Database, language: Language, count: int) -> tuple[float, float, int, list[str]]:
-    """Messages a second on the wall and of the processor, bytes of text, and some of the texts."""
+    """Fill. Return messages per second in wall and processor time, bytes of text, and some of the texts."""
     store = SqliteSessions(database)
     text, spent, worked, sample = 0, 0.0, 0.0, []
     for batch in range(0, count, SESSION * TOGETHER):
@@ -165,7 +165,7 @@ def session(name: str, texts: Sequence[str], at: datetime) -> tuple[Header, Tran
 
 
 def asked(language: Language, sample: Sequence[str], queries: int) -> dict[str, list[str]]:
-    """Of each kind so many queries, all of which have an answer."""
+    """Return queries of each kind, all of which have an answer."""
     random, first = Random(11), len(EMPTY)
     plain = [text.split() for text in sample if " " in text and len(text.split()) > 30]
     han = [text for text in sample if " " not in text and len(text) > 30]
@@ -210,7 +210,7 @@ def asked(language: Language, sample: Sequence[str], queries: int) -> dict[str, 
 
 
 async def timed(recall: SqliteRecall, queries: Sequence[Query]) -> list[tuple[float, float]]:
-    """Milliseconds on the wall and of the processor: on a shared machine the latter tells more."""
+    """Return milliseconds of wall and processor time: on a shared machine the latter is more reliable."""
     took = []
     for query in queries:
         begun, busy = time.perf_counter(), time.process_time()
@@ -222,7 +222,7 @@ async def timed(recall: SqliteRecall, queries: Sequence[Query]) -> list[tuple[fl
 
 
 async def beside(path: Path, recall: SqliteRecall, queries: Sequence[Query]) -> Row:
-    """The same questions while three other processes write, one message after the other."""
+    """Run the same questions while three other processes write, one message after the other."""
     command = (sys.executable, "-m", "benchmarks.recall", "--write", str(path), "--seed")
     writers = [subprocess.Popen((*command, str(seed)), stdout=subprocess.PIPE) for seed in range(3)]
     try:
@@ -240,7 +240,7 @@ async def beside(path: Path, recall: SqliteRecall, queries: Sequence[Query]) -> 
 
 
 async def write(path: Path, seed: int) -> None:
-    """Adds one message after the other until it is ended."""
+    """Add one message after the other until it is stopped."""
     language, store = Language(100 + seed), SqliteSessions(Database.open(path))
     header, chain = session(f"w{seed}-{os.getpid()}", [language.message()], datetime.now(UTC))
     await store.start(header, PREFIX, chain.nodes)

@@ -24,7 +24,7 @@ HOMES = {False: "one each", True: "one for all"}
 
 
 def first_set() -> list[BundledPerson]:
-    """The set that weights and word lists were tuned on."""
+    """Return the set that weights and word lists were tuned on."""
     return [converted(conversation) for conversation in conversations()]
 
 
@@ -50,7 +50,7 @@ SETS: dict[str, Callable[[], Sequence[BundledPerson]]] = {"first": first_set, "s
 
 
 async def measured(embedders: Sequence[str]) -> dict[tuple[str, str], Evaluation]:
-    """Return what was found by set and home, by words alone and with each embedder."""
+    """Return the results by set and home, by words alone and with each embedder."""
     found: dict[tuple[str, str], Evaluation] = {}
     for embedder in embedders or [""]:
         async with preparing(embedder) as prepare:

@@ -33,25 +33,25 @@ from hone.settings import Settings
 from hone.settings.sections import Learning
 
 MESSAGES = 100
-"""Of each conversation."""
+"""For each conversation."""
 MOST = 1.05
 LATENCY = 0.02
-"""Seconds that the provider takes where a review is at work, so that it has as much to wait for as it has."""
+"""Seconds that the provider needs while a review runs, so that the review waits as in real use."""
 RESAMPLES = 2_000
 ROOT_SESSION = SessionId("root")
 EVERY = {"on": 10, "due": 1, "off": 0}
-"""Turns from review to review: as they come, all the time, never."""
+"""Turns between two reviews: the default, always, never."""
 PEER_TURNS, PEER_RUNS = 10, 3
 """A review of the peer takes seconds."""
 
 Window = tuple[int, int]
-"""When a turn was sent and when it was over, in nanoseconds of CLOCK_MONOTONIC."""
+"""When a turn was sent and when it ended, in nanoseconds of CLOCK_MONOTONIC."""
 Windows = dict[str, dict[str, list[Window]]]
 
 
 @dataclass(frozen=True, slots=True)
 class Took:
-    """Milliseconds of a whole turn, and of it what came after the model's last byte."""
+    """Milliseconds of a whole turn, and of its part after the model's last byte."""
 
     whole: float
     after: float
@@ -66,12 +66,13 @@ KINDS: Mapping[str, tuple[str, str, Callable[[Took], float]]] = {
     "last byte to prompt, a review set off": ("due", "due", lambda took: took.after),
     "last byte to prompt, a review at work": ("due", "beside", lambda took: took.after),
 }
-"""By whom, in which of the two turns that are measured each time, and what of it."""
+"""By side, by which of the two measured turns, and by figure."""
 Pairs = list[tuple[float, float]]
 
 
 def review(bench: Bench) -> Iterator[Row]:
-    """The provider notes when a request is there; its last byte leaves at once, or after its latency."""
+    """Yield the rows. The provider notes when a request arrives; its last byte is sent at once, or after its
+    latency."""
     pairs: dict[str, Pairs] = {kind: [] for kind in KINDS}
     peer: Pairs = []
     environ = environment(bench.folder())
@@ -106,7 +107,7 @@ def compared(kind: str, hone: Pairs, peer: Pairs) -> Row:
 
 
 def measured(bench: Bench, provider: Provider, latency: float) -> Turns:
-    """By turn and side."""
+    """Measure by turn and side."""
     home = bench.folder()
     command = [sys.executable, "-m", "benchmarks.review", "--home", str(home)]
     command += ["--turns", str(3 * bench.turns), "--latency", str(latency)]
@@ -133,7 +134,7 @@ def timed_turns(told: Windows, arrivals: Sequence[Arrival], latency: float) -> T
 
 
 def took(window: Window, arrivals: Sequence[Arrival], latency: float) -> Took:
-    """A review asks for more than its conversation."""
+    """Return the times of a turn. Its own request is the smallest: a review's is larger."""
     sent, over = window
     own = min((each for each in arrivals if sent <= each.at <= over), key=lambda each: each.size)
     return Took((over - sent) / 1e6 - latency, (over - own.at) / 1e6 - latency)
@@ -144,19 +145,19 @@ def ratio(pairs: Pairs) -> float:
 
 
 def interval(pairs: Pairs) -> tuple[float, float]:
-    """Between which the ratio of the medians lies in 95 of 100 samples of these pairs."""
+    """Return the range of the ratio of the medians in 95 of 100 samples of these pairs."""
     random = Random(1)
     drawn = sorted(ratio(random.choices(pairs, k=len(pairs))) for _ in range(RESAMPLES))
     return drawn[RESAMPLES * 25 // 1000], drawn[RESAMPLES * 975 // 1000]
 
 
 async def converse(home: Path, turns: int, latency: float) -> Windows:
-    """A turn that may set a review off; if the provider takes its time, another one beside the review."""
+    """Run turns that may trigger a review; if the provider is slow, run another one beside each review."""
     found: Windows = {
         turn: {side: [] for side in EVERY} for turn in (("due", "beside") if latency else ("due",))
     }
     more = len(found) - 1
-    every = {**EVERY, "due": EVERY["due"] * len(found)}  # of the turns of a round only the first sets one off
+    every = {**EVERY, "due": EVERY["due"] * len(found)}  # only the first turn of a round triggers one
     sides = {side: await opened(home / side, each) for side, each in every.items()}
     await taken(sides["due"], more, 0.0)
     order, random = list(sides), Random(1)
@@ -180,7 +181,7 @@ async def check(hone: Hone, wanted: int) -> None:
 
 
 async def opened(home: Path, every: int) -> Hone:
-    """With a conversation to branch off, so that all turns count together."""
+    """Open a conversation to branch off, so that all turns count together."""
     home.mkdir()
     settings = Settings(model="openai/scripted", learning=Learning(turns=every, iterations=0))
     hone = Hone(home=home, folder=home, settings=settings, learning="queue")
@@ -192,7 +193,7 @@ async def opened(home: Path, every: int) -> Hone:
 
 
 async def taken(hone: Hone, turns: int, phase: float) -> list[Window]:
-    """The second turn comes at some moment of the review, if there is one."""
+    """Start the second turn at some moment of the review, if there is one."""
     sessions = [await hone.resume(await hone.branch(ROOT_SESSION)) for _ in range(turns)]
     windows = []
     for number, session in enumerate(sessions):

@@ -29,7 +29,7 @@ GIT = ("git", "-c", "user.name=x", "-c", "user.email=x@example.org", "-c", "gc.a
 
 
 class Way(Protocol):
-    """A way to take back what commands do. `before` and `after` stand around each of them."""
+    """A way to undo what commands do. `before` and `after` surround each command."""
 
     def before(self) -> None: ...
 
@@ -37,7 +37,7 @@ class Way(Protocol):
 
 
 class OwnStore:
-    """Hone's way: content aside, git's objects where git has them, and what changed into SQLite."""
+    """Hone's way: copied content, git's objects where git has them, and the changes in SQLite."""
 
     def __init__(self, folder: Path, scratch: Path) -> None:
         self._store = CheckpointStore(scratch, SystemClock())
@@ -58,7 +58,7 @@ class OwnStore:
 
 
 class ShadowGit:
-    """A second repository beside the home: the whole folder is added to it around each command."""
+    """A second repository next to the home: the whole folder is added to it around each command."""
 
     def __init__(self, folder: Path, scratch: Path) -> None:
         self._folder, self._git = folder, scratch / "shadow.git"
@@ -71,7 +71,7 @@ class ShadowGit:
     after = before
 
     def close(self) -> None:
-        """There is nothing to close."""
+        """Do nothing: there is nothing to close."""
 
     def _ask(self, *arguments: str) -> None:
         place = ("--git-dir", str(self._git), "--work-tree", str(self._folder))
@@ -79,7 +79,7 @@ class ShadowGit:
 
 
 class Copy:
-    """A copy of the folder before each command; blocks are shared where the file system can."""
+    """A copy of the folder before each command; blocks are shared if the file system supports that."""
 
     def __init__(self, folder: Path, scratch: Path) -> None:
         self._folder, self._scratch, self._count = folder, scratch, 0
@@ -90,10 +90,10 @@ class Copy:
         subprocess.run(["cp", "-a", "--reflink=auto", str(self._folder), str(target)], check=True)
 
     def after(self) -> None:
-        """Nothing is noted: the copy is compared when somebody asks."""
+        """Do nothing: the copy is compared on demand."""
 
     def close(self) -> None:
-        """There is nothing to close."""
+        """Do nothing: there is nothing to close."""
 
 
 WAYS: dict[str, tuple[Callable[[Path, Path], "OwnStore | ShadowGit | Copy"], bool]] = {
@@ -105,7 +105,7 @@ WAYS: dict[str, tuple[Callable[[Path, Path], "OwnStore | ShadowGit | Copy"], boo
 
 
 def fill(folder: Path, files: int) -> int:
-    """Write source files of a few kilobytes; returns how many bytes."""
+    """Write source files of a few kilobytes; return how many bytes."""
     random, total = Random(1), 0
     words = [f"word{number}" for number in range(2_000)]
     for number in range(files):
@@ -127,7 +127,7 @@ def change(folder: Path, at: int) -> None:
 def commit(folder: Path) -> None:
     for arguments in (("init", "-q"), ("add", "-A"), ("commit", "-qm", "all")):
         subprocess.run([*GIT, *arguments], cwd=folder, check=True, capture_output=True)
-    time.sleep(0.05)  # what was written while the index was is read by everybody
+    time.sleep(0.05)  # every way reads files written at the same time as the index
     subprocess.run([*GIT, "status"], cwd=folder, check=True, capture_output=True)
 
 

@@ -1,4 +1,4 @@
-"""Starting, turns, many conversations at once and what they hold of memory: Hone, the floor and the peer."""
+"""Starts, turns, many concurrent conversations and their memory: Hone, the floor and the peer."""
 
 import sys
 import time
@@ -27,13 +27,13 @@ from benchmarks.provider import Provider, serving
 
 BARE = Path(__file__).with_name("bare")
 ITERATION = {10: 3.0, 100: 3.0, 1000: 8.0, 2000: None}
-"""What an iteration may take in milliseconds, by the messages there are."""
+"""The most milliseconds per iteration, by the number of messages."""
 CROWDS = (1, 10, 50, 100, 200)
-"""Conversations at once."""
+"""Concurrent conversations."""
 CHAT, SHORT = ("chat", "-q", "hi"), ("-z", "hi")
-"""The peer's counterparts of `hone run hi`: as one asks it, and the one for scripts, which does less."""
+"""The peer's counterparts of `hone run hi`: the usual command, and the one for scripts, which does less."""
 OPEN = 100
-"""Conversations that are kept open to see what one of them holds of memory."""
+"""Conversations that are kept open to measure the memory of one."""
 
 
 def version(bench: Bench) -> Iterator[Row]:
@@ -55,7 +55,7 @@ def version(bench: Bench) -> Iterator[Row]:
 
 
 def first(bench: Bench) -> Iterator[Row]:
-    """From the start of the process until the provider has read the whole request."""
+    """Measure from the start of the process until the provider has read the whole request."""
     with serving(environment(bench.folder())) as provider:
         size = request_size(bench, provider, "openai")
         used = {"hone": bench.folder(), "floor": bench.folder(), "peer": bench.folder()}
@@ -105,7 +105,7 @@ def size(bench: Bench) -> Iterator[Row]:
 
 
 def request_size(bench: Bench, provider: Provider, of: str | Path) -> int:
-    """Of Hone with a provider's format, or of the peer."""
+    """Return the request size of Hone with a provider's format, or of the peer."""
     home = bench.folder()
     environ = environment(home, provider.url)
     provider.notes()
@@ -121,7 +121,7 @@ def run(format: str) -> Command:
 
 
 def iteration(bench: Bench) -> Iterator[Row]:
-    """A turn with a number of tool calls, divided by that number. The provider answers at once."""
+    """Measure a turn with some tool calls, divided by their number. The provider answers at once."""
     with serving(environment(bench.folder())) as provider:
         padding = request_size(bench, provider, "openai")
         for count, aim in lengths(bench):
@@ -133,7 +133,7 @@ def iteration(bench: Bench) -> Iterator[Row]:
 
 
 def turn(bench: Bench) -> Iterator[Row]:
-    """A turn without a tool call, beyond what the provider takes for it."""
+    """Measure a turn without a tool call, minus the provider's time."""
     with serving(environment(bench.folder())) as provider:
         padding = request_size(bench, provider, "openai")
         for count, _ in lengths(bench):
@@ -148,7 +148,8 @@ def lengths(bench: Bench) -> list[tuple[int, float | None]]:
 
 
 def sessions(bench: Bench) -> Iterator[Row]:
-    """Turns in many conversations at once, all of them begun before; the provider answers after 50 ms."""
+    """Measure turns in many concurrent conversations, all of them begun before; the provider answers after 50
+    ms."""
     with serving(environment(bench.folder()), latency=0.05) as provider:
         padding = request_size(bench, provider, "openai")
         for count in CROWDS[: 2 if bench.quick else None]:
@@ -165,7 +166,7 @@ def sessions(bench: Bench) -> Iterator[Row]:
 
 
 def resident(bench: Bench) -> Iterator[Row]:
-    """What a conversation that is kept open holds of memory, and a process with one of them."""
+    """Measure the memory of an open conversation, and of a process with one of them."""
     with serving(environment(bench.folder())) as provider:
         padding = request_size(bench, provider, "openai")
         amounts = {"count": 10 if bench.quick else OPEN, "turns": 3, "calls": 1, "padding": padding}
@@ -177,12 +178,12 @@ def resident(bench: Bench) -> Iterator[Row]:
 
 
 def other(samples: Samples) -> Samples:
-    """The second figure of each measurement. What it took of the processor is told with the first."""
+    """Return the second figure of each measurement. Its processor time belongs to the first one."""
     return {side: [Sample(each.other) for each in some] for side, some in samples.items()}
 
 
 def lasting(bench: Bench) -> Iterator[Row]:
-    """A conversation that outgrows its window again and again; what its notes cost is in the figure."""
+    """Measure a conversation that outgrows its window again and again, including the cost of its notes."""
     with serving(environment(bench.folder())) as provider:
         for count in (500,) if bench.quick else (500, 2000):
             amounts = {"count": count, "turns": bench.turns, "calls": bench.calls}

@@ -15,7 +15,7 @@ from tests.web.rig import running
 
 MESSAGES = 5_000
 STRIDE = 1_200
-"""Pixels of one turn of the wheel."""
+"""Pixels per turn of the wheel."""
 TASK, THREAD = "RunTask", "CrRendererMain"
 DRAWN = "() => new Promise(requestAnimationFrame)"
 TOP = "() => Number(document.querySelector('.said')?.dataset.number)"

@@ -35,8 +35,8 @@ SETTINGS = 'plugins = ["benchmarks.subject:register"]\n'
 
 @dataclass(frozen=True, slots=True)
 class Took:
-    """Turns a second, the slowest hundredth in milliseconds, CPU milliseconds for each turn, and the part of
-    one core that the provider took meanwhile."""
+    """Turns per second, the slowest percentile in milliseconds, CPU milliseconds per turn, and the share of
+    one core that the provider used in that time."""
 
     turns: float
     slow: float
@@ -114,7 +114,7 @@ def running(
 
 
 def used(process: int) -> float:
-    """CPU milliseconds of a process so far."""
+    """Return CPU milliseconds of a process so far."""
     fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) * 1000 / os.sysconf("SC_CLK_TCK")
 

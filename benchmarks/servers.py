@@ -34,7 +34,7 @@ WRITTEN = "SELECT pg_current_wal_lsn() - '0/0'::pg_lsn"
 @dataclass(frozen=True, slots=True)
 class Figures:
     """Per turn: milliseconds of the processor in all server processes and in the database, transactions, and
-    bytes that the database wrote for good."""
+    bytes that the database wrote permanently."""
 
     turns: float
     slow: float
@@ -61,7 +61,7 @@ def tree(process: int) -> list[int]:
 
 @contextmanager
 def database(folder: Path) -> Iterator[str]:
-    """A server that waits for the disk, as a real one does."""
+    """Run a server that waits for the disk, as a real one does."""
     (folder / "pg").mkdir()
     folder.chmod(0o755)
     with databases.serving(find_postgres(), folder / "pg", "-c fsync=on") as url:
@@ -101,7 +101,7 @@ def through(
 
 
 def look(url: str) -> tuple[float, float, float]:
-    """Processor milliseconds of the database so far, transactions, and bytes written."""
+    """Return the database's processor milliseconds so far, transactions, and bytes written."""
     if not url:
         return 0.0, 0.0, 0.0
     with psycopg.connect(url) as connection:
@@ -116,7 +116,7 @@ def look(url: str) -> tuple[float, float, float]:
 
 
 async def measure_parts(url: str, count: int) -> None:
-    """Print what each step of sharing costs, one after another on a database that has nothing else to do."""
+    """Print the cost of each step of sharing, one after another on an otherwise idle database."""
     pool = PostgresPool(url)
     stores = postgres_home.over(PostgresDatabase(pool, "bench"), "bench", pool.close)
     assert stores.open_switchboard is not None

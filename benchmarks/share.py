@@ -1,4 +1,4 @@
-"""How much of a review's first request the provider has in its cache already, on every surface.
+"""How much of a review's first request the provider's cache already holds, on every surface.
 
 By bytes: what the review's first request has in common with the beginning of the conversation's last one, as
 a share of that. Both are taken in the order that a provider reads them in (see benchmarks.month).
@@ -24,7 +24,7 @@ from hone.models.fake_provider.caching import shared
 from hone.runtime.task_runner import ignore
 
 TURNS = 3
-"""After so many a review is due."""
+"""A review is due after this many."""
 SETTINGS = f"[learning]\nturns = {TURNS}\niterations = 0\n"
 PEERS = f"memory: {{nudge_interval: {TURNS}}}\nskills: {{creation_nudge_interval: 0}}\n"
 LEAST = 99.0
@@ -34,7 +34,7 @@ FORMATS = {"openai": "OpenAI chat", "anthropic": "Anthropic messages"}
 PATIENCE = 60.0
 
 Surface = Callable[[Learner, Path, Path, Mapping[str, str]], None]
-"""Has a conversation in a home and a folder, and the review after it."""
+"""Runs a conversation in a home and a folder, and the review after it."""
 
 
 def share(bench: Bench) -> Iterator[Row]:
@@ -57,7 +57,7 @@ def measured(bench: Bench, talk: Surface, format: str) -> float:
 
 
 def known(bodies: list[Body], side: Side) -> float:
-    """The share of the conversation's last request that the review's first one begins with."""
+    """Return the share of the conversation's last request that the review's first one begins with."""
     place = next(at for at, body in enumerate(bodies) if REVIEWS[side] in str(body["messages"][-1]))
     review, last = prompt(bodies[place]), prompt(bodies[place - 1])
     return shared(review, last) / len(last)
@@ -69,7 +69,7 @@ def library(further: str, _: Learner, home: Path, folder: Path, environ: Mapping
 
 
 def command_line(_: Learner, __: Path, folder: Path, environ: Mapping[str, str]) -> None:
-    """Each turn is a process, and so is the review."""
+    """Run each turn as a process, and the review, too."""
     session: list[str] = []
     for turn in range(TURNS):
         told = json.loads(play([HONE, "run", "--json", *session, words(turn)], environ, folder))
@@ -78,7 +78,7 @@ def command_line(_: Learner, __: Path, folder: Path, environ: Mapping[str, str])
 
 
 def served(stream: bool, learner: Learner, home: Path, _: Path, environ: Mapping[str, str]) -> None:
-    """The review is the server's own."""
+    """Use the server's own review."""
     furnish(home, TURNS)
     with running(home, learner.provider, environ["HONE_MODEL"]) as (url, _process):
         key = (home / "serve.key").read_text().strip()
@@ -116,7 +116,7 @@ SURFACES: Mapping[str, Surface] = {
 
 
 def beside(bench: Bench, format: str, spec: str) -> tuple[tuple[float, ...], str]:
-    """The peer's share, or why there is none."""
+    """Return the peer's share, or why there is none."""
     if not bench.peer:
         return (), ""
     if format == "anthropic":

@@ -1,6 +1,6 @@
-"""Very many skills: what they take of the prompt, and how long it takes to make that part of it.
+"""Very many skills: their size in the prompt, and the time to build that part of it.
 
-"Cold" is a new process that has to look at every skill, "warm" one that finds what an earlier one left.
+"Cold" is a new process that has to read every skill, "warm" one that finds an earlier process's cache.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from benchmarks.skills import COLD, WARM, documents, forget_cards, furnish
 from hone.prompt.compose import BUDGET
 
 COUNTS = {1_000: None, 5_000: 40.0}
-"""Skills, and by how much the peer's part of the prompt is to be larger."""
+"""Skills, and the factor by which the peer's part of the prompt should be larger."""
 NOWHERE = "http://127.0.0.1:9"
 SNAPSHOT = ".skills_prompt_snapshot.json"
 """What the peer keeps for the next process."""

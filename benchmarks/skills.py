@@ -36,7 +36,7 @@ from hone.stores.ledger import SqliteLedger
 
 COUNT = 5_000
 WARM, COLD = 20.0, 400.0
-"""Milliseconds."""
+"""In milliseconds."""
 FIRST, SEARCH, NOTE = (
     "first search of a home",
     "skills_list, a whole instruction",
@@ -57,10 +57,10 @@ INSTRUCTION = (
     "nothing may be restarted there during the day, and the credentials must not be printed anywhere. "
     "It is work of kind 4711, as it is done here. "
 ) + " ".join(VOCABULARY[:400:13])
-"""About as long as an issue, with words that many skills have."""
+"""About the length of an issue, with words that many skills have."""
 
 Sample = tuple[float, float, float]
-"""Milliseconds on the wall and of the processor, and bytes."""
+"""Milliseconds in wall and processor time, and bytes."""
 
 
 def main() -> None:
@@ -91,7 +91,7 @@ def parsed() -> argparse.Namespace:
 
 
 def documents(count: int, size: int = 0) -> list[tuple[str, str]]:
-    """Names and texts, as long as skills are, or longer."""
+    """Return names and texts of the usual length of skills, or longer."""
     made = []
     for number in range(count):
         name = f"{number:05}-kind-of-work"
@@ -106,13 +106,13 @@ def documents(count: int, size: int = 0) -> list[tuple[str, str]]:
 
 
 def filler(number: int, size: int) -> str:
-    """Words of which some are in nearly every text, and most in few."""
+    """Return words, some of which are in nearly every text, and most in few."""
     shares = [1 / (place + 10) for place in range(len(VOCABULARY))]
     return " ".join(Random(number).choices(VOCABULARY, shares, k=max(0, size) // 7))
 
 
 async def furnish(home: Path, count: int, size: int = 0) -> None:
-    """A home with so many skills in its ledger and on its disk, and no card yet."""
+    """Make a home with this many skills in its ledger and on its disk, and no card yet."""
     disk, origin = FileTree(home), SkillOrigin.AGENT.encode()
     contents, changes, prints = {digest(origin): origin}, [], {}
     for name, text in documents(count, size):
@@ -129,7 +129,7 @@ async def furnish(home: Path, count: int, size: int = 0) -> None:
 
 
 def laid(home: Path, disk: FileTree, target: Target, data: bytes) -> PublishedFile:
-    """The file as Hone would have printed it, without waiting for the disk each time."""
+    """Write the file as Hone would have published it, without waiting for the disk each time."""
     place = home / folder_of(target) / DOCUMENT
     place.parent.mkdir(mode=0o700, parents=True)
     place.write_bytes(data)
@@ -140,7 +140,7 @@ def laid(home: Path, disk: FileTree, target: Target, data: bytes) -> PublishedFi
 
 
 def parts(count: int, runs: int) -> list[Row]:
-    """The pure pieces, in this process."""
+    """Measure the pure parts, in this process."""
     made = documents(count)
     listed = [ListedSkill(name, parse(text).description, "") for name, text in made]
     return [
@@ -166,7 +166,8 @@ def repeated(work: Callable[[], object], runs: int) -> tuple[float, ...]:
 
 
 def whole(home: Path, runs: int) -> list[Row]:
-    """From an unopened home to the text, each time in a process of its own: all cards to be made, or none."""
+    """Measure from an unopened home to the text, each time in a separate process: with all cards to be made,
+    or none."""
     cold, warm = [], []
     for _ in range(runs):
         asyncio.run(forget_cards(home))
@@ -181,7 +182,7 @@ def whole(home: Path, runs: int) -> list[Row]:
 
 
 def asking(home: Path, runs: int) -> list[Row]:
-    """What is asked of a library: in a new process that has to make all cards, and then again and again."""
+    """Query a library: in a new process that has to make all cards, and then again and again."""
     asyncio.run(forget_cards(home))
     command: Sequence[str | Path] = [
         sys.executable,
@@ -200,7 +201,7 @@ def asking(home: Path, runs: int) -> list[Row]:
 
 
 async def asked(home: Path, runs: int) -> dict[str, tuple[list[float], list[float]]]:
-    """Milliseconds on the wall and of the processor."""
+    """Return milliseconds in wall and processor time."""
     async with Hone(home=home, folder=home, learning="queue") as hone:
         await hone.ledger.latest()
         library, keeper, disk = hone.library, hone.keeper, FileTree(home)
@@ -246,9 +247,9 @@ def elsewhere(home: Path) -> Sample:
 
 
 async def composed(home: Path) -> Sample:
-    """The way a session takes."""
+    """Compose a prompt as a session does."""
     async with Hone(home=home, folder=home, learning="queue") as hone:
-        await hone.ledger.latest()  # opening a home is not what is measured
+        await hone.ledger.latest()  # opening a home is not part of the measurement
         begun, used = time.perf_counter(), time.process_time()
         known = await SnapshotCache(hone.library).snapshot(home)
         text = index(known.skills, known.total)

@@ -33,20 +33,20 @@ turns = 2
 """
 """A review after every second turn: five times as many as by default."""
 STEP = 5.0
-"""Seconds between two looks at the server."""
+"""Seconds between two checks of the server."""
 PATIENCE = 60.0
-"""Seconds in which all reviews must be done after the last turn."""
+"""Seconds for all reviews to finish after the last turn."""
 GROWTH = 0.05
 LATENCY = 0.2
 WARM = 2.0
-"""Minutes that do not count: caches fill and conversations get their usual length."""
+"""Minutes that do not count: caches fill and conversations reach their usual length."""
 EXTRA = 32
 """Descriptors that a server opens once and keeps: readers of the database, connections to the provider."""
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """The server at one moment: memory in MiB, open descriptors, reviews that wait, turns so far."""
+    """The server at one moment: memory in MiB, open descriptors, waiting reviews, turns so far."""
 
     at: float
     memory: float
@@ -60,7 +60,7 @@ class Look:
 
 @dataclass(slots=True)
 class Soak:
-    """What came of it."""
+    """The result."""
 
     minutes: float
     clients: int
@@ -83,7 +83,7 @@ class Soak:
 
     @property
     def memory(self) -> tuple[float, float]:
-        """MiB in the minute after the warm-up and in the last minute under load."""
+        """Return the MiB in the minute after the warm-up and in the last minute under load."""
         start = min(WARM, self.minutes / 3)
         first, last = self._within(start, start + 1), self._within(self.minutes - 1, self.minutes)
         return median(look.memory for look in first), median(look.memory for look in last)
@@ -95,7 +95,7 @@ class Soak:
 
     @property
     def faults(self) -> list[str]:
-        """What does not hold."""
+        """Return the violated expectations."""
         found = []
         if self.growth > GROWTH:
             found.append(f"memory grew by {self.growth:.1%}")
@@ -107,7 +107,7 @@ class Soak:
 
 
 class Server:
-    """The process from outside: /proc, and the database, which is only read."""
+    """Observes the process from outside: /proc, and the database, which is only read."""
 
     def __init__(self, process: int, home: Path) -> None:
         self._process = process
@@ -135,7 +135,7 @@ class Server:
 
 
 async def load(soak: Soak, server: Server, crowd: Crowd) -> None:
-    """Let all clients talk, look at the server meanwhile, then wait until its reviews are done."""
+    """Let all clients talk, check the server in the meantime, then wait until its reviews are done."""
     began, end = time.monotonic(), soak.minutes * 60
     soak.idle_before = server.descriptors()
     talks = [asyncio.create_task(crowd.talk(number)) for number in range(soak.clients)]

@@ -16,7 +16,7 @@ Points = Sequence[tuple[float, float]]
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """A line over minutes. `mark` is where the load ended, in minutes."""
+    """A line over minutes. `mark` is the end of the load, in minutes."""
 
     title: str
     points: Points
@@ -24,7 +24,7 @@ class Panel:
 
     @property
     def top(self) -> float:
-        """A round number that is not below any value."""
+        """Return a round number that is not below any value."""
         highest = max(1.0, *(value for _, value in self.points))
         unit = 10.0 ** ceil(log10(highest) - 1)
         return ceil(highest / unit) * unit

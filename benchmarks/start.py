@@ -57,7 +57,7 @@ class Subject:
         return spent
 
     def ask(self, *arguments: str) -> float:
-        """Do the same up to the first request: once it has arrived, the process is killed."""
+        """Do the same up to the first request: when it has arrived, kill the process."""
         with closing(socket.create_server(("127.0.0.1", 0))) as door:
             door.settimeout(60)
             pid = self._begun(f"http://127.0.0.1:{door.getsockname()[1]}", arguments)
@@ -139,7 +139,7 @@ class Row:
 
 
 def alternate(name: str, subjects: Mapping[str, T], take: Callable[[T], float], runs: int) -> Row:
-    """The trees take turns, and the one that comes first changes."""
+    """Alternate the trees. The one that comes first changes."""
     row = Row(name, {tree: [] for tree in subjects})
     for subject in subjects.values():
         take(subject)

@@ -29,9 +29,9 @@ from hone.stores.sqlite import SqliteSessions
 from hone.tools.recall import told
 
 COUNT, SINGLE, QUERIES = 50_000, 2_000, 100
-"""Messages, of which so many are stored one by one in each part; queries of each kind."""
+"""Messages, how many of them to store one by one in each part, and queries of each kind."""
 PARTS = 5
-"""In which the messages are brought in, and in which the queries are asked."""
+"""The parts in which messages are imported, and in which queries are sent."""
 CLOCKS = ("wall", "cpu")
 QUESTION = "question of 5"
 KINDS = ("rare", "common", QUESTION, "phrase", "CJK", "CJK, two letters")
@@ -41,7 +41,7 @@ Corpus = dict[str, Any]
 
 @dataclass(slots=True)
 class Shelf:
-    """Where a side has its databases, and which part it takes next."""
+    """The databases of a side, and the part that it gets next."""
 
     peer: Path | None
     home: Path
@@ -66,7 +66,8 @@ class Shelf:
         return found
 
     def is_whole(self, work: str) -> bool:
-        """Searched is what was stored the usual way: by Hone's import, by the peer's agent."""
+        """Tell whether to use the database that was filled as a whole; for a search, the usual one of each
+        side."""
         return work == "whole" or (work == "search" and not self.peer)
 
 
@@ -96,7 +97,7 @@ def taken(bench: Bench, hone: Take | None, peer: Take | None) -> Samples:
 def searches(
     bench: Bench, hone: Shelf, peer: Shelf | None, questions: Mapping[Side, Sequence[Path]], count: int
 ) -> Iterator[Row]:
-    """In rounds: some queries of each kind here, the same ones there."""
+    """Search in rounds: some queries of each kind here, the same ones there."""
     found: dict[Side, list[dict[str, Any]]] = {"hone": [], "peer": []}
     for number, files in enumerate(zip(questions["hone"], questions["peer"], strict=True), 1):
         found["hone"].append(hone.run("search", files[0]))
@@ -111,7 +112,7 @@ def searches(
 def slow(
     name: str, found: Mapping[Side, Sequence[dict[str, Any]]], kinds: Sequence[str], lead: float | None
 ) -> Row:
-    """In each round the slowest twentieth begins here."""
+    """Return the 95th percentile of each round: there its slowest twentieth begins."""
     samples: dict[Side, list[Sample]] = {}
     for side, rounds in found.items():
         for each in rounds:
@@ -122,7 +123,7 @@ def slow(
 
 
 def corpus(folder: Path, count: int, queries: int, parts: int) -> tuple[list[Path], dict[Side, list[Path]]]:
-    """The messages in parts, and the queries of each side."""
+    """Return the messages in parts, and the queries of each side."""
     language, files, sample = Language(7), [], list[str]()
     for part in range(parts):
         sessions = []
@@ -152,7 +153,7 @@ def in_rounds(folder: Path, side: Side, questions: Mapping[str, Sequence[str]], 
 
 
 def any_of(question: str) -> str:
-    """The words that matter, as the description of the peer's tool asks for a broad search."""
+    """Return the content words, as the description of the peer's tool asks for in a broad search."""
     words = [word for word in question.rstrip("?").split() if word not in EMPTY]
     return " OR ".join(words)
 
@@ -168,7 +169,7 @@ def read(path: Path) -> Corpus:
 
 
 async def whole(database: Database, found: Corpus) -> dict[str, float]:
-    """As an import does it: a session at a time, many on their way together. Then all of them are indexed."""
+    """Store as an import does: a session at a time, many at once. Then index all of them."""
     store = SqliteSessions(database)
     made = [
         session(each["id"], each["texts"], datetime.fromtimestamp(each["at"], UTC))
@@ -185,7 +186,7 @@ async def whole(database: Database, found: Corpus) -> dict[str, float]:
 
 
 async def single(database: Database, found: Corpus) -> dict[str, float]:
-    """As a conversation does it: each message is on the disk before the next one is stored."""
+    """Store as a conversation does: each message is on disk before the next one is stored."""
     store = SqliteSessions(database)
     texts = [text for each in found["sessions"] for text in each["texts"]][:SINGLE]
     name = f"single-{found['sessions'][0]['id']}"
@@ -200,7 +201,7 @@ async def single(database: Database, found: Corpus) -> dict[str, float]:
 
 
 async def search(recall: SqliteRecall, found: Corpus) -> dict[str, Any]:
-    """As the tool does it, what it tells the model included."""
+    """Search as the tool does, including its text for the model."""
     answers: dict[str, Any] = {}
     for kind, queries in found["queries"].items():
         answers[kind] = {"wall": [], "cpu": []}

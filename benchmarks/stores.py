@@ -29,7 +29,7 @@ SIDES = ("SQLite", "PostgreSQL")
 
 
 class Sample(Struct, frozen=True):
-    """Milliseconds for one iteration: by the clock, of this process, of PostgreSQL's processes."""
+    """Milliseconds per iteration: wall time, this process, and PostgreSQL's processes."""
 
     wall: float
     cpu: float
@@ -88,7 +88,7 @@ async def take(talk: Talk, postmaster: int, calls: int) -> Sample:
 
 
 def server_time(postmaster: int) -> float:
-    """Return the seconds of processor time that a PostgreSQL server and its processes have used."""
+    """Return the seconds of processor time of a PostgreSQL server and its processes."""
     return sum(_times(postmaster)) / TICKS
 
 

@@ -1,4 +1,4 @@
-"""Hone as it comes: SQLite that waits for the disk, guardrails, redaction, limits; nothing turned off."""
+"""Hone by default: SQLite that waits for the disk, guardrails, redaction, limits; nothing turned off."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -29,18 +29,18 @@ class Probing(Part):
 
 
 def register(_: Hone) -> Part:
-    """As a plugin, for a server."""
+    """Register the tools as a plugin, for a server."""
     return Probing()
 
 
 class Subject:
-    """Talks to the provider that the environment names."""
+    """Uses the provider in the environment."""
 
     def __init__(self, home: Path) -> None:
         self._hone = Hone(home=home, folder=home, tools=[probe], learning="queue")
 
     async def open(self, count: int) -> "Talk":
-        """A new conversation, or one that was stored before and is taken up again."""
+        """Open a new conversation, or resume a stored one."""
         session = await self._hone.session()
         if count:
             transcript = recorded(session.agent.prefix.digest, history(count))
@@ -58,7 +58,7 @@ class Talk:
         self._session = session
 
     async def send(self, text: str) -> int:
-        """One turn; the number of messages there are after it."""
+        """Run one turn. Return how many messages there are after it."""
         turn = await self._session.send(text)
         if turn.error:
             raise SystemExit(f"Hone did not answer: {turn.error}")

@@ -1,4 +1,4 @@
-"""The figures as Markdown and as JSON, and the place in a document where they belong."""
+"""The figures as Markdown and as JSON, and their place in a document."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,7 +12,7 @@ SIDES: tuple[Side, ...] = ("hone", "floor", "peer")
 
 
 def table(rows: Sequence[Row]) -> str:
-    """Without a peer its two columns are left out."""
+    """Return the table. Without a peer its two columns are left out."""
     peer = any(row.peer for row in rows)
     heads = [
         "what",
@@ -70,7 +70,7 @@ def _spread(low: float, middle: float, high: float) -> str:
 
 
 def processor(rows: Sequence[Row]) -> str:
-    """Where a machine is shared, processor time tells more than the clock on the wall."""
+    """Return the processor times: on a shared machine they are more reliable than wall time."""
     sides = [side for side in SIDES if side != "peer" or any("peer" in row.cpu for row in rows)]
     names = ["Hone" if side == "hone" else side for side in sides]
     heads = ["what", *(f"{name}, CPU ms" for name in names), *(f"provider beside {name}" for name in names)]
@@ -98,7 +98,7 @@ def _said(row: Row) -> dict[str, Any]:
 
 
 def placed(document: str, figures: str, mark: str = BEGIN) -> str:
-    """The document with the figures between its two marks, and nothing else changed."""
+    """Return the document with the figures between its two marks, and nothing else changed."""
     before, begin, rest = document.partition(mark)
     _, end, after = rest.partition(END)
     if not begin or not end:

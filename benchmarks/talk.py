@@ -1,4 +1,4 @@
-"""What is said in every measurement, by Hone and by the floor alike: messages of about 300 bytes.
+"""The messages of every measurement, for Hone and for the floor alike: about 300 bytes each.
 
 The provider needs no script and no memory: a message that ends with `left=3` is answered with a call of the
 tool `probe`, whose result ends with `left=2`, and so on; `left=0` is answered with text.
@@ -26,14 +26,16 @@ SCHEMA: Wire = {
 
 
 def spoken(left: int) -> str:
-    """A message of the user, or the result of a tool."""
+    """Return a message of the user, or the result of a tool."""
     return f"{WORDS}left={left}"
 
 
 def history(count: int) -> list[Wire]:
-    """The beginning of a conversation in OpenAI's words: a question, a call, its result, an answer, again.
+    """Return the start of a conversation in OpenAI's format: a question, a call, its result, an answer,
+    again.
 
-    An even count; of a half round at the start the call and its result are left out."""
+    An even count; of a half round at the start the call and its result are left out.
+    """
     rounds = [_message(number) for number in range(count + count % 4)]
     return rounds[:1] + rounds[3:] if count % 4 else rounds
 

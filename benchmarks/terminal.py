@@ -31,18 +31,19 @@ from hone.runtime.trust import Folders
 
 RUNS, KEYS, TOKENS = 10, 200, 1000
 PATIENCE, QUIET, IDLE = 60.0, 0.3, 2000.0
-"""Seconds to wait for something, seconds without output, and microseconds an idle chat spends in them."""
+"""Seconds to wait for something, seconds without output, and the most microseconds that an idle chat uses in
+them."""
 WHERE, THERE = b"\x1b[6n", b"\x1b[10;1R"
-"""How a program asks a terminal for its cursor, and an answer."""
+"""A program's request for the cursor position, and an answer."""
 PROMPT = b"\x1b[?2004h"
-"""What a prompt begins with: pasted text is to be marked from now on."""
+"""The start of a prompt: it asks the terminal to mark pasted text."""
 LETTER = b"z"
-"""It ends no escape sequence: where it comes, it is an echo."""
+"""It ends no escape sequence, so its appearance is an echo."""
 
 
 @dataclass(slots=True)
 class Chat:
-    """A chat at a terminal of its own."""
+    """A chat at its own terminal."""
 
     source: Path
     folder: Path
@@ -77,7 +78,7 @@ class Chat:
         os.write(self.terminal, keys)
 
     def until(self, *words: bytes) -> None:
-        """Read until all of these have come since something was typed."""
+        """Read until all of these have arrived since something was typed."""
         end = time.monotonic() + PATIENCE
         while not all(each in self.seen for each in words):
             if time.monotonic() > end:
@@ -85,7 +86,7 @@ class Chat:
             self._read(PATIENCE)
 
     def settle(self) -> None:
-        """Read until nothing comes any more and nothing is done in the background."""
+        """Read until output stops and nothing runs in the background."""
         before, now = 0.0, self.spent()
         while now - before > IDLE:
             while self._read(QUIET):
@@ -108,7 +109,7 @@ class Chat:
 
 
 def echo(chat: Chat) -> float:
-    """Return the microseconds that a letter costs, from the key to its echo."""
+    """Return the microseconds per letter, from the key to its echo."""
     chat.type(b"words " + LETTER)
     chat.until(LETTER)
     before = chat.spent()
@@ -119,7 +120,7 @@ def echo(chat: Chat) -> float:
 
 
 def stream(chat: Chat) -> float:
-    """Return the microseconds that a token costs, in an answer of the second turn; the turn is in it."""
+    """Return the microseconds per token in an answer of the second turn, including the turn."""
     for turn in range(2):
         chat.type(b"go on")
         chat.until(b"on")

@@ -25,7 +25,7 @@ CHUNK, END = b"%x\r\n%b\r\n" % (len(EVENT), EVENT), b"0\r\n\r\n"
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
 HEADERS = {"content-type": "application/json", "authorization": "Bearer none"}
 BESIDE = "import asyncio, ssl, msgspec, urllib.parse, ipaddress"
-"""What a start of Hone has loaded before it needs a transport."""
+"""What Hone has imported before it needs a transport."""
 
 Ask = Callable[[], Awaitable[int]]
 Client = Callable[[str, int, AsyncExitStack], Awaitable[list[Ask]]]
@@ -155,11 +155,11 @@ CLIENTS: Mapping[str, tuple[Client, str, str]] = {
     "aiohttp": (aiohttp, "aiohttp", "import aiohttp"),
     "httpx2": (httpx2, "httpx2", "import httpx2; httpx2.AsyncClient()"),
 }
-"""Each client, its module, and what a program does before its first request."""
+"""Each client, its module, and a program's preparation for its first request."""
 
 
 async def measure(client: Client, url: str, clients: int, rounds: int) -> float:
-    """Milliseconds of CPU per request, on all threads, connections already open."""
+    """Return milliseconds of CPU per request, on all threads, with open connections."""
     async with AsyncExitStack() as stack:
         asks = await client(url, clients, stack)
         await asyncio.gather(*(ask() for ask in asks))
@@ -172,14 +172,14 @@ async def measure(client: Client, url: str, clients: int, rounds: int) -> float:
 
 
 def starting(statement: str, rounds: int) -> float:
-    """Milliseconds that a fresh interpreter takes to make a client, after what is there anyway."""
+    """Return the milliseconds in which a new interpreter makes a client, beyond its usual imports."""
     code = f"{BESIDE}, time; t = time.perf_counter(); {statement or 0}; print(time.perf_counter() - t)"
     took = (subprocess.check_output([sys.executable, "-c", code], text=True) for _ in range(rounds))
     return min(map(float, took)) * 1000
 
 
 def report(url: str, rounds: int) -> None:
-    """Print the best of five, taken in turn, so that a busy machine slows all of them down alike."""
+    """Print the best of five, measured in turn, so that a busy machine slows all of them alike."""
     found = {name: each for name, each in CLIENTS.items() if find_spec(each[1])}
     best = {name: [math.inf, math.inf, math.inf] for name in found}
     for _ in range(5):

@@ -23,7 +23,7 @@ from hone.stores.vector_codes import CodeCache, seal
 
 COUNT, SIZE, TOGETHER = 1_000_000, 384, 10_000
 RESCORING, SCAN = 20.0, 100.0
-"""The aims in milliseconds."""
+"""The targets in milliseconds."""
 PUT = "INSERT INTO contents (id, digest, body) VALUES (?, ?, ?)"
 PUT_VECTOR = "INSERT INTO vectors (content, embedder, vector) VALUES (?, 1, ?)"
 
@@ -106,7 +106,7 @@ def measure(connection: apsw.Connection, count: int, queries: int) -> Iterator[s
 
 
 def times(queries: int, work: Callable[[int], object]) -> list[float]:
-    """Return milliseconds of processor time, the shortest first."""
+    """Return milliseconds of processor time, shortest first."""
     taken: list[float] = []
     for each in range(queries):
         began = time.process_time()

@@ -30,9 +30,9 @@ class Side(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """`value` is the figure, `cpu` what it took of the processor in milliseconds for each call or turn.
+    """`value` is the figure, `cpu` its processor time in milliseconds per call or turn.
 
-    `other` is a second figure, where one measurement gives two.
+    `other` is a second figure, if one measurement gives two.
     """
 
     value: float
@@ -41,7 +41,8 @@ class Done:
 
 
 async def iterations(side: Side, count: int, turns: int, calls: int) -> Done:
-    """Milliseconds for each tool call of a turn that begins with `count` messages, or for one without any."""
+    """Return milliseconds per tool call of a turn that begins with `count` messages, or for one without
+    any."""
     wall, cpu, parts = [], [], max(1, calls)
     for _ in range(turns):
         talk = await side.open(count - 2)
@@ -55,9 +56,11 @@ async def iterations(side: Side, count: int, turns: int, calls: int) -> Done:
 
 
 async def sessions(side: Side, count: int, turns: int, calls: int) -> Done:
-    """Turns a second of `count` conversations at once, and the milliseconds that 99 of 100 turns stay within.
+    """Return turns per second of `count` concurrent conversations, and the 99th percentile of a turn in
+    milliseconds.
 
-    Each has said one turn before, so that its opening is not in the figures."""
+    Each has had one turn before, so that its opening is not in the figures.
+    """
     talks = [await side.open(0) for _ in range(count)]
     took: list[float] = []
 
@@ -80,7 +83,8 @@ async def sessions(side: Side, count: int, turns: int, calls: int) -> Done:
 
 
 async def resident(side: Side, count: int, turns: int, calls: int) -> Done:
-    """KiB that each further conversation adds to the process, and what the process has with one of them."""
+    """Return the KiB that each further conversation adds to the process, and the memory of a process with
+    one."""
 
     async def begun() -> Talk:
         talk = await side.open(0)
@@ -96,14 +100,14 @@ async def resident(side: Side, count: int, turns: int, calls: int) -> Done:
 
 
 def _resident() -> float:
-    """KiB of memory that this process has, after what is no longer needed was let go."""
+    """Return the KiB of memory of this process, after releasing what is no longer needed."""
     gc.collect()
     with open("/proc/self/statm", encoding="ascii") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1024
 
 
 async def lasting(side: Side, count: int, turns: int, calls: int) -> Done:
-    """Milliseconds for each tool call in the last turns of a conversation of `count` messages."""
+    """Return milliseconds per tool call in the last turns of a conversation of `count` messages."""
     talk = await side.open(0)
     wall, cpu = [], []
     for _ in range(max(turns, count // (2 * calls + 2))):

@@ -20,7 +20,7 @@ DAYS = 5
 FACTS = Path(__file__).resolve().parents[1] / "tests" / "story" / "poison" / "honest.tsv"
 PYTHON_PACKAGES, NODE_PACKAGES = 120, 300
 FILES = 20
-"""Files of a package."""
+"""Files per package."""
 TEST = "python3 -m unittest discover -s tests -q"
 GIT = ("git", "-c", "user.name=Ana", "-c", "user.email=ana@example.org", "-c", "commit.gpgsign=false")
 
@@ -84,14 +84,14 @@ class Fact(Struct, frozen=True):
 
 
 class Talk(Struct, frozen=True):
-    """One conversation: the owner's words beside the fact, and the calls that follow."""
+    """One conversation: the owner's words besides the fact, and the calls that follow."""
 
     kind: str
     words: str
     calls: tuple[ToolCall, ...]
     fact: Fact
     outward: bool = False
-    """It reads a page or installs something: it is foreign by its own doing."""
+    """It reads a page or installs something, so it becomes foreign."""
 
 
 def facts() -> list[Fact]:
@@ -203,7 +203,7 @@ def prepare(folder: Path) -> None:
 
 
 def owner_works(folder: Path, day: int) -> None:
-    """What the owner does by hand at the end of a day: edits every day, commits on three of five."""
+    """Do the owner's manual work at the end of a day: edits every day, commits on three of five."""
     readme = folder / "README.md"
     readme.write_text(f"{readme.read_text()}\nDay {day}: discounts of kind {day} are under way.\n")
     core = folder / "shop" / "core.py"
@@ -251,5 +251,5 @@ class _Docs(BaseHTTPRequestHandler):
 
 
 async def resolve_site(_host: str, _port: int) -> Sequence[str]:
-    """Every name leads to this machine."""
+    """Resolve every name to this machine."""
     return ["127.0.0.1"]

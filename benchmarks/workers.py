@@ -29,7 +29,7 @@ BURST = "SELECT put_ticket('owner ' || n, 'review') FROM generate_series(1, %s) 
 
 
 def measure_fetches(url: str, count: int) -> tuple[list[float], int]:
-    """Queue work of so many owners at once, and take all of it, one after the other. Return the seconds of
+    """Queue work of this many owners at once, and fetch all of it, one after the other. Return the seconds of
     each, and how many tickets were left over."""
     times = []
     with psycopg.connect(url, autocommit=True) as connection:
@@ -62,7 +62,7 @@ async def measure_waits(
     url: str, behind: int, times: int, workers: int, takes: float
 ) -> tuple[list[float], int]:
     """Return how many seconds it took until each of one owner's reviews began, one by one, while another
-    owner had so many queued that take so many seconds each; and how many of the other's were done."""
+    owner had this many queued that take this many seconds each; and how many of the other's were done."""
     many, one = open_stores(url, "", "many"), open_stores(url, "", "one")
     begun: dict[int, float] = {}
     changed = asyncio.Event()

@@ -32,7 +32,7 @@ ROOMY = Settings(memory=Memory(50_000, 50_000, 50_000), learning=Learning(turns=
 
 
 class Conversation(Struct, frozen=True):
-    """What became of one: `foreign` at its end; `waits`: the fact it heard is pending."""
+    """The outcome of one: `foreign` at its end; `waits`: the fact it heard is pending."""
 
     day: int
     kind: str
@@ -40,13 +40,13 @@ class Conversation(Struct, frozen=True):
     foreign: bool
     waits: bool
     learned: bool
-    """What it learned by itself, from what it read, is known without a question."""
+    """Its own lesson, from what it read, is known without a question."""
 
 
 class Week(Struct, frozen=True):
     conversations: tuple[Conversation, ...]
     questions: tuple[int, ...]
-    """To the owner, by day."""
+    """Questions to the owner, by day."""
 
     @property
     def waiting(self) -> int:
@@ -54,7 +54,7 @@ class Week(Struct, frozen=True):
 
 
 async def live(home: Path, folder: Path, days: int = DAYS) -> Week:
-    """Play the week. Each conversation is new, each day has its own process as far as Hone can tell."""
+    """Play the week. Each conversation is new, and to Hone each day is a separate process."""
     prepare(folder)
     remaining, questions = iter(facts()), []
     done: list[Conversation] = []
@@ -81,7 +81,8 @@ class Mind:
 
 @asynccontextmanager
 async def open_hone(home: Path, folder: Path, asked: list[Question]) -> AsyncIterator[tuple[Hone, Mind]]:
-    """A Hone with a page reader that reaches our docs, and an owner who says yes and counts questions."""
+    """Open a Hone with a page reader that reaches our docs, and an owner who says yes and counts
+    questions."""
 
     async def ask(question: Question) -> Answer:
         asked.append(question)
@@ -99,7 +100,7 @@ async def open_hone(home: Path, folder: Path, asked: list[Question]) -> AsyncIte
 
 
 async def have(hone: Hone, mind: Mind, day: int, talk: Talk) -> Conversation:
-    """Have one conversation. Its own lesson rests on its last result, where there is one."""
+    """Hold one conversation. Its own lesson rests on its last result, if there is one."""
     fact, number = talk.fact, 2 * len(talk.calls) + 1
     note = call("memory", action="add", target=fact.target, text=fact.entry, evidence=[fact.said])
     lesson = f"On day {day}, a conversation that {talk.kind} ended with message {number}."
@@ -161,7 +162,7 @@ def compared(folder: Path, count: int) -> Iterator[str]:
 
 
 def compare(folder: Path, count: int, watch: FolderWatch) -> float:
-    """Return the seconds that the comparison takes, without those of the change itself."""
+    """Return the seconds of the comparison, without those of the change itself."""
     for number in range(0, count, count // 20):
         path = folder / f"{number // 1_000:02}" / f"{number // 50 % 20:02}" / f"{number % 50:02}.txt"
         path.write_text(f"Changed at {time.perf_counter()}.\n")

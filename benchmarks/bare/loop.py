@@ -1,4 +1,4 @@
-"""The floor of a turn: a list of dicts, encoded whole for each request, and a connection of its own."""
+"""The floor of a turn: a list of dicts, encoded whole for each request, over a separate connection."""
 
 import asyncio
 import json
@@ -8,7 +8,7 @@ from benchmarks.talk import SCHEMA, Wire, history, spoken
 
 
 class BareLoop:
-    """`padding` stands for the system text and the tools of the other side, in bytes."""
+    """`padding` replaces the system text and the tools of the other side, in bytes."""
 
     def __init__(self, url: str, padding: int) -> None:
         self._url = url
@@ -39,7 +39,7 @@ class BareTalk:
         self.messages = messages
 
     async def send(self, text: str) -> int:
-        """One turn; the number of messages there are after it."""
+        """Run one turn. Return how many messages there are after it."""
         self.messages.append({"role": "user", "content": text})
         while True:
             reply = await self.ask()

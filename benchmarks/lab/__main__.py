@@ -44,7 +44,7 @@ def main() -> None:
 
 
 def draw(folder: Path) -> str:
-    """Draw what was measured, now or earlier, of both sides."""
+    """Draw what was measured for both sides, now or earlier."""
     files = [folder / name for name in ("hone.json", "peer.json")]
     told = [json.loads(each.read_text("utf-8"))["arms"] for each in files if each.exists()]
     arms = [arm for each in told for arm in msgspec.convert(each, list[ArmFigures])]
@@ -62,8 +62,8 @@ def run(
     worlds: int,
     play: Callable[[Sequence[int], int], Arms],
 ) -> None:
-    """Play one side, print its table and write its file. Hone's first worlds are the peer's, too, and get a
-    table of their own."""
+    """Run one side, print its table and write its file. Hone's first worlds are the peer's, too, and get a
+    separate table."""
     seeds, begun = range(1, worlds + 1), time.monotonic()
     played = play(seeds, options.workers)
     figures = sum_up_all(played, worlds)

@@ -1,4 +1,4 @@
-"""The peer as a pupil of the lab: its process, and how the learner calls its tools."""
+"""The peer as a learner in the lab: its process, and how the learner calls its tools."""
 
 import asyncio
 import json
@@ -33,7 +33,7 @@ SETTINGS = {
         "skills: {creation_nudge_interval: 0}\n"
     ),
 }
-"""What stands in its config.yaml."""
+"""The content of its config.yaml."""
 
 
 class PeerDialect:
@@ -116,7 +116,7 @@ class PeerPupil:
 
 @asynccontextmanager
 async def start_peer(root: Path, world: World, url: str, settings: str) -> AsyncIterator[PeerProcess]:
-    """The peer in a new home, at work in a new folder."""
+    """Start the peer in a new home, at work in a new folder."""
     home, work, pages = root / "home", root / "work", root / "pages.json"
     for folder in (home, work):
         folder.mkdir()
@@ -155,7 +155,7 @@ async def play_peer(world: World, profile: Profile, root: Path, settings: str) -
 
 
 PeerJob = tuple[str, str, int]
-"""A learner, the peer's settings by name, and a seed."""
+"""Takes a learner, the peer's settings by name, and a seed."""
 
 
 def play_job(job: PeerJob) -> Played:

@@ -1,6 +1,6 @@
-"""The peer in a process of ours, built as its own one-shot command and its gateway build it.
+"""The peer in a process of ours, built like its own one-shot command and its gateway.
 
-Its calls block, so each conversation that is at work has a thread of its own.
+Its calls block, so each running conversation has a separate thread.
 """
 
 import asyncio
@@ -15,15 +15,13 @@ from typing import Any, TypeVar
 from benchmarks.talk import SCHEMA, Wire, history, spoken
 
 MOST = 256
-"""Threads; its gateway has ten, with which it is no faster."""
+"""Threads. Its gateway has ten, with which it is no faster."""
 T = TypeVar("T")
 
 
 class Peer:
-    """Talks to the provider that its config.yaml names; conversations share one store, as in its gateway.
-
-    `further` is what a surface of its own hands to an agent besides.
-    """
+    """Uses the provider in its config.yaml; conversations share one store, as in its gateway. `further` is
+    what one of its surfaces passes to an agent in addition."""
 
     def __init__(self, **further: Any) -> None:
         self._threads = ThreadPoolExecutor(MOST)
@@ -34,7 +32,7 @@ class Peer:
         )
 
     def _resolved(self) -> dict[str, Any]:
-        """What its one-shot command hands to an agent, with the toolset `probe` in addition."""
+        """Return what its one-shot command passes to an agent, plus the toolset `probe`."""
         config = import_module("hermes_cli.config").load_config()
         resolve = import_module("hermes_cli.runtime_provider").resolve_runtime_provider
         model = config["model"]["default"]
@@ -51,7 +49,7 @@ class Peer:
         }
 
     async def open(self, count: int) -> "Talk":
-        """A new conversation, or one that was stored before and is taken up again."""
+        """Open a new conversation, or resume a stored one."""
         return await self.away(lambda: self._open(count))
 
     def _open(self, count: int) -> "Talk":
@@ -82,7 +80,7 @@ class Talk:
         self._messages = messages
 
     async def send(self, text: str) -> int:
-        """One turn; the number of messages there are after it."""
+        """Run one turn. Return how many messages there are after it."""
         return await self._peer.away(lambda: self._send(text))
 
     def _send(self, text: str) -> int:

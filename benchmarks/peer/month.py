@@ -14,13 +14,13 @@ READS = 3
 
 
 def words(turn: int) -> str:
-    """As in benchmarks.learner, which the peer's Python cannot import."""
+    """Return the same as benchmarks.learner, which the peer's Python cannot import."""
     first = turn * READS
     return f"The port of project {turn} is {4000 + turn}. {WORDS}read={first}-{first + READS - 1}"
 
 
 def reviewed() -> None:
-    """Until no review is at work any more, as somebody waits who takes time for the next words."""
+    """Wait until no review runs, like a user who takes time for the next words."""
     for thread in threading.enumerate():
         if thread.name == "bg-review":
             thread.join()

@@ -16,7 +16,7 @@ from benchmarks.peer.month import reviewed
 from benchmarks.talk import history, spoken
 
 BREATH = 0.1
-"""Seconds after the turn that set it off, as with Hone."""
+"""Seconds after the turn that triggered it, as with Hone."""
 
 
 def main() -> None:
@@ -41,7 +41,7 @@ def main() -> None:
 
 
 def talked(agent: Any, past: list[dict[str, Any]], every: int) -> tuple[int, int]:
-    """`every` so many turns a review is due; 0: never."""
+    """Run one turn. A review is due after `every` turns; 0: never."""
     agent._memory_nudge_interval, agent._turns_since_memory = every, 0
     sent = time.monotonic_ns()
     done = agent.run_conversation(spoken(0), conversation_history=past)

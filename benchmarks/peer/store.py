@@ -44,9 +44,9 @@ def exported(session: dict[str, Any]) -> dict[str, Any]:
 
 
 def search(database: Any, corpus: dict[str, Any]) -> dict[str, Any]:
-    """Milliseconds of each query as its tool answers it, by the clock and of the processor.
+    """Return the milliseconds of each query as its tool answers it, in wall and processor time.
 
-    One that finds nothing does not count: it took no time to say so.
+    A query without results does not count: that answer takes no time.
     """
     session_search = import_module("tools.session_search_tool").session_search
     told: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""Play many stories at once, in some processes."""
+"""Play many stories at once, in several processes."""
 
 import multiprocessing
 import sys
@@ -22,7 +22,7 @@ def perform(
     blind: frozenset[str],
     through: Sequence[SurfaceName] = (),
 ) -> dict[float, list[Score]]:
-    """Play every story at every rate, on its own surface or through those that are named."""
+    """Play every story at every rate, on its own surface or on the named ones."""
     jobs: list[Job] = [
         (story, surface, under, story.id in blind)
         for under in conditions

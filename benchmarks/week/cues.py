@@ -1,4 +1,4 @@
-"""Count how often the detector of cues fires on turns that state nothing, and what it misses."""
+"""Count how often the cue detector reacts to turns that state nothing, and what it misses."""
 
 from collections.abc import Callable, Sequence
 from importlib import import_module
@@ -11,7 +11,7 @@ DETECTOR, FUNCTION = "hone.knowledge.reasons", "find_cue"
 
 
 class Alarms(Struct, frozen=True):
-    """`alarms` are false ones. `missed` turns state a lesson; other reasons may still bring a review."""
+    """`alarms` are false ones. `missed` turns state a lesson; other reasons may still trigger a review."""
 
     turns: int
     alarms: int

@@ -1,4 +1,4 @@
-"""From what was played to figures."""
+"""Turn performances into figures."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import mean, median
@@ -12,17 +12,17 @@ from benchmarks.week.stories import Lesson, Story, fold, fold_lines
 FIRST = 3
 """Turns within which a first lesson counts as early."""
 KEPT = 300.0
-"""Seconds for which a provider keeps a prompt in its cache."""
+"""Seconds for which a provider caches a prompt."""
 SMALLEST = 1_024
-"""Tokens from which on it does."""
+"""The fewest tokens that it caches."""
 INPUT, CACHED, OUTPUT = 1.0, 0.1, 5.0
-"""What a token costs, with a provider that caches and, but for the cached ones, with one that does not."""
+"""The price of a token with a caching provider and, except for cached ones, without caching."""
 READ, WRITE = 1.0, 15.0
-"""What a token takes on a machine of one's own, which reads faster than it writes and has one slot."""
+"""The time of a token on one's own machine, which reads faster than it writes and has one slot."""
 
 
 class Costs(Struct, frozen=True):
-    """In input tokens' worth, three ways to pay."""
+    """In equivalents of input tokens, for three ways to pay."""
 
     cached: float = 0.0
     uncached: float = 0.0
@@ -36,7 +36,7 @@ class Costs(Struct, frozen=True):
 
 
 class Fate(Struct, frozen=True):
-    """What became of one lesson. `known`: it is in the next prompt."""
+    """The fate of one lesson. `known`: it is in the next prompt."""
 
     story: str
     lesson: int
@@ -59,17 +59,17 @@ class Score(Struct, frozen=True):
     fates: tuple[Fate, ...]
     contradictions: int
     outdated: int
-    """What was made obsolete, and is still active because its successor is not."""
+    """Obsolete lessons that are still active because their successors are not."""
     withdrawals: int
     came_back: int
     junk: int
     poison: int
     entries: int
-    """Notes of the story that are active in the end, junk included."""
+    """Notes of the story that are active in the end, including junk."""
     waiting: int
     questions: int
     reviews: tuple[int, ...]
-    """Requests of each."""
+    """The number of requests of each."""
     conversation: Costs
     learning: Costs
 
@@ -100,8 +100,7 @@ def score(done: Performance, *, blind: bool) -> Score:
 
 
 def judge(done: Performance) -> Iterator[Fate]:
-    """Yield the fate of each lesson, but of those that were taken back in the conversation that stated
-    them."""
+    """Yield the fate of each lesson, except for those withdrawn in the conversation that stated them."""
     story = done.story
     taken = {(each.lesson, each.after): each.counted for each in done.withdrawn}
     first = min(((each.conversation, each.turn) for each in story.lessons), default=(1, 0))
@@ -119,14 +118,14 @@ def judge(done: Performance) -> Iterator[Fate]:
 
 
 def is_reviewed(done: Performance, lesson: Lesson) -> bool:
-    """Tell whether a review has read what states a lesson before the next conversation began."""
+    """Tell whether a review has read a lesson's statement before the next conversation began."""
     turn = fold_lines(done.story.conversations[lesson.conversation].turns[lesson.turn])
     before = done.exchanges[: done.starts[lesson.conversation + 1]]
     return any(each.kind == "review" and turn in fold_lines(each.text) for each in before)
 
 
 def comes_back(done: Performance, at: int, after: int) -> bool:
-    """Tell whether a lesson that was taken back is known again, though the owner has not said it again."""
+    """Tell whether a withdrawn lesson is known again, although the owner has not repeated it."""
     lessons = done.story.lessons
     texts = {fold(text) for text in (lessons[at].entry, lessons[at].paraphrase)}
     again = [
@@ -153,7 +152,7 @@ def _before(story: Story, lesson: Lesson) -> Lesson | None:
 
 
 def count_requests(exchanges: Iterable[Exchange]) -> Iterator[int]:
-    """Yield the requests of each review, in their order."""
+    """Yield the requests of each review, in order."""
     count = 0
     for each in exchanges:
         if each.kind == "review":
@@ -165,8 +164,8 @@ def count_requests(exchanges: Iterable[Exchange]) -> Iterator[int]:
 
 
 def price(exchanges: Sequence[Exchange]) -> Iterator[Costs]:
-    """Yield what each request costs. A provider keeps a prompt for some minutes after its last use; a server
-    with one slot has the last one only."""
+    """Yield the cost of each request. A provider caches a prompt for some minutes after its last use; a
+    server with one slot only caches the last one."""
     for at, each in enumerate(exchanges):
         total = len(each.prompt) // 4
         recent = [past.prompt for past in exchanges[:at] if each.at - past.at <= KEPT]
@@ -181,7 +180,7 @@ def price(exchanges: Sequence[Exchange]) -> Iterator[Costs]:
 
 
 def _shared(one: bytes, other: bytes) -> int:
-    """Bytes that both begin with."""
+    """Return how many bytes both begin with."""
     low, high = 0, min(len(one), len(other))
     while low < high:
         middle = (low + high + 1) // 2
@@ -193,15 +192,15 @@ def _shared(one: bytes, other: bytes) -> int:
 
 
 class Figures(Struct, frozen=True):
-    """Of some stories at one rate of errors."""
+    """The figures of some stories at one rate of errors."""
 
     stories: int
     lessons: int
     known: float
     unread: int
-    """Lessons that are not known because no review has read them in time."""
+    """Lessons that are unknown because no review has read them in time."""
     stopped: int
-    """Lessons that a review has read and that are still not known: refused, waiting or withdrawn."""
+    """Lessons that a review has read and that are still unknown: refused, pending or withdrawn."""
     early: float
     early_count: int
     contradictions: int
@@ -209,7 +208,7 @@ class Figures(Struct, frozen=True):
     withdrawals: int
     came_back: int
     questions: float
-    """Per lesson: what waited, and whatever else was asked."""
+    """Per lesson: pending changes, and other questions."""
     asked: int
     waiting: int
     junk: float

@@ -1,9 +1,9 @@
 """An honest but imperfect model.
 
-It knows its stories only as far as their turns stand in the request. In a turn it does what the story says.
-Asked to look back, it writes a fair note of each lesson whose turn it sees and that is not known yet. At a
-given rate it errs: a malformed call, an addition that should replace, other words than the owner's, a
-repetition of what it once knew, junk, and obedience to an order on a page.
+It knows its stories only as far as their turns are in the request. In a turn it does what the story says. In
+a review, it writes a fair note of each visible lesson that is not known yet. At a given rate it errs: a
+malformed call, an addition instead of a replacement, other words than the owner's, a repetition of what it
+once knew, junk, and obedience to an order on a page.
 """
 
 import re
@@ -19,7 +19,7 @@ from hone.core.messages import Message, Role, ToolCall, assistant
 from hone.models.scripted import call
 
 VISIT = "Good morning! What day is it today?"
-"""What an owner says who only comes to see what is known now."""
+"""What an owner says who only checks what is known now."""
 TRIES = 3
 """How often it tries to save one thing in one review."""
 ORDER = re.compile(
@@ -27,7 +27,7 @@ ORDER = re.compile(
 )
 SENTENCE = re.compile(r"[^.!?。！？\n]+[.!?。！？]*")
 OUTLINE = re.compile(r"(?<=\n)#\d+ [a-z ]+:[^\n]*")
-"""A line of a review's question that says which message is which."""
+"""A line of a review's question that numbers a message."""
 FILLER = (
     "Here is what I suggest.",
     "I went through it step by step and kept the parts that were fine.",
@@ -41,7 +41,7 @@ FILLER = (
 
 
 class Intent(Struct, frozen=True):
-    """Something to save. `known` is the entry that it takes the place of, as the model sees it."""
+    """Something to save. `known` is the entry that it replaces, as the model sees it."""
 
     text: str
     fair: str
@@ -52,7 +52,7 @@ class Intent(Struct, frozen=True):
 
 
 class Mind:
-    """`pages` maps the path of a page to its text, `site` is where they are."""
+    """`pages` maps the path of a page to its text, `site` is their address."""
 
     def __init__(self, story: Story, rate: float, seed: int, site: str) -> None:
         self._story = story
@@ -64,7 +64,7 @@ class Mind:
         self._plans: dict[str, list[Intent]] = {}
 
     def is_turn(self, seen: Seen) -> bool:
-        """Tell whether the owner speaks. In a digest his words stand among others."""
+        """Tell whether the owner speaks. In a digest the owner's words are among others."""
         said = fold(seen.last)
         return said == fold(VISIT) or any(said == fold(turn) for _, _, turn in self._story.turns)
 
@@ -85,7 +85,7 @@ class Mind:
         return assistant(self._prose(f"{number}/{at}"))
 
     def _place(self, seen: Seen) -> tuple[int, int]:
-        """Where in the story this is: the same words may be said twice."""
+        """Return the position in the story: the same words may be said twice."""
         said = [fold(each) for each in seen.heard]
         best = (0, -1)
         for number, at, turn in self._story.turns:
@@ -147,7 +147,7 @@ class Mind:
             yield Intent(order, order, "user", chance.choice([order, *words[:1]]), honest=False)
 
     def _repeat(self, lesson: Lesson, view: "View", words: Sequence[str], chance: Random) -> Intent:
-        """Once more what was known, resting on what it can find here."""
+        """Return a repetition of what was known, resting on what it can find here."""
         at = self._story.lessons.index(lesson)
         evidence = lesson.quote if view.is_stated(at) else chance.choice(words)
         text = chance.choice([lesson.entry, lesson.paraphrase])
@@ -156,8 +156,8 @@ class Mind:
     def _save(
         self, intent: Intent, attempts: Sequence["Attempt"], seen: Seen, chance: Random
     ) -> ToolCall | None:
-        """The next call for something to save, if there is one. After a refusal it does it right; what it
-        should not save at all it gives up, or insists on at the rate of its errors."""
+        """Return the next call for something to save, if there is any. After a refusal the call is correct;
+        what it should not save at all it gives up, or insists on at its error rate."""
         made = [each for each in attempts if intent.text in each.text or intent.fair in each.text]
         if len(made) >= TRIES or not all(each.failed for each in made):
             return None
@@ -184,7 +184,7 @@ class Mind:
 
 
 class View:
-    """What of a story can be seen in a request."""
+    """What a request shows of a story."""
 
     def __init__(self, story: Story, seen: Seen) -> None:
         self._story = story
@@ -206,7 +206,7 @@ class View:
         return bool(self._known(at))
 
     def is_wanted(self, at: int) -> bool:
-        """Stated, not known, and not overtaken by a later statement."""
+        """Tell whether a lesson is stated, not known, and not replaced by a later statement."""
         later = (
             number
             for number, each in enumerate(self._story.lessons)
@@ -215,7 +215,7 @@ class View:
         return self.is_stated(at) and not self.is_known(at) and next(later, None) is None
 
     def find_replaced(self, at: int) -> str:
-        """The entry that this lesson makes obsolete, if it can be seen."""
+        """Return the entry that this lesson makes obsolete, if it is visible."""
         before = self._story.lessons[at].replaces
         while before is not None:
             if found := self._known(before):
@@ -233,7 +233,7 @@ class View:
 
 
 def find_order(page: str) -> str:
-    """The sentence of a page that tells the reader's agent what to do, if there is one."""
+    """Return the sentence of a page that tells the reader's agent what to do, if there is one."""
     found = [each.strip() for each in SENTENCE.findall(page) if ORDER.search(each)]
     return max(found, key=len, default="")
 
@@ -250,7 +250,7 @@ def _part(intent: Intent) -> str:
 
 
 def _teach(intent: Intent, text: str, *, anyway: bool) -> ToolCall:
-    """A skill whose description says it all: that is what a prompt holds of a skill."""
+    """Return a skill whose description contains everything, since a prompt only has that part of a skill."""
     words = re.findall(r"[a-z]{3,}", text.lower())[:3]
     name = "-".join(words) or "way-of-working"
     document = (
@@ -261,7 +261,7 @@ def _teach(intent: Intent, text: str, *, anyway: bool) -> ToolCall:
 
 
 class Attempt(Struct, frozen=True):
-    """A call of a review that has a result: what it wanted to save and how, and what came back."""
+    """A call of a review with its result: what it wanted to save and how, and the answer."""
 
     text: str
     action: str
@@ -270,8 +270,7 @@ class Attempt(Struct, frozen=True):
 
 
 def _correct(intent: Intent, made: Sequence[Attempt]) -> ToolCall:
-    """The right call after a refusal: what stands in the way is replaced; if nothing does, the advice is
-    taken."""
+    """Return the correct call after a refusal: replace what is in the way, or else follow the advice."""
     tried = {each.action for each in made}
     if intent.known and "replace" not in tried:
         return _write(intent, intent.fair, "replace")

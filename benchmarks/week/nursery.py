@@ -1,4 +1,4 @@
-"""Start Hone's commands as real processes without the price of a start: a process that has everything loaded
+"""Start Hone's commands as real processes without the cost of a start: a process with everything imported
 forks for each of them."""
 
 import fcntl
@@ -71,7 +71,7 @@ class Child:
         os.kill(self._process, number)
 
     def wait(self, patience: float = PATIENCE) -> int:
-        """Return the exit code. Whoever does not end in time is killed, which is an error."""
+        """Return the exit code. A process that does not end in time is killed, which is an error."""
         handle = os.pidfd_open(self._process)
         try:
             ended = select.select([handle], [], [], patience)[0]
@@ -86,7 +86,7 @@ class Child:
 
 
 def _serve(line: socket.socket, clock: WorldClock) -> int:
-    """Fork for each order; tell exit codes when asked."""
+    """Fork for each order; report exit codes on request."""
     clock.install()
     open_web()
     for place, _ in list_commands().values():
@@ -110,7 +110,7 @@ def _serve(line: socket.socket, clock: WorldClock) -> int:
 
 
 def _forked(act: Callable[[], int]) -> None:
-    """Be that process until its end."""
+    """Be the forked process until its end."""
     code = 1
     try:
         code = act()

@@ -1,4 +1,4 @@
-"""Play one story from its first word to what is known in the end."""
+"""Play one story from its first word to the final state."""
 
 import json
 import tempfile
@@ -23,7 +23,7 @@ LISTED = "200"
 
 
 class Stage:
-    """What all stories of one process share. Make it before any thread is started."""
+    """What all stories of one process share. Create it before any thread is started."""
 
     def __init__(self) -> None:
         self.clock = WorldClock()
@@ -38,7 +38,7 @@ class Stage:
 
 
 class Withdrawal(Struct, frozen=True):
-    """A lesson that the owner took back after a conversation; it `counted` until then."""
+    """A lesson that the owner withdrew after a conversation; it `counted` until then."""
 
     lesson: int
     after: int
@@ -46,7 +46,7 @@ class Withdrawal(Struct, frozen=True):
 
 
 class Performance(Struct, frozen=True):
-    """What came of a story. `prompts` holds the words of the first request of each conversation, and after
+    """The result of a story. `prompts` holds the words of the first request of each conversation, and after
     the last one those of a visit; `active` what was known after each of them."""
 
     story: Story
@@ -55,17 +55,17 @@ class Performance(Struct, frozen=True):
     active: tuple[str, ...]
     exchanges: tuple[Exchange, ...]
     starts: tuple[int, ...]
-    """How many exchanges there were before each of the prompts."""
+    """How many exchanges preceded each of the prompts."""
     withdrawn: tuple["Withdrawal", ...]
     waiting: int
-    """Changes that waited for the owner at some time."""
+    """Changes that were pending at some time."""
     questions: int
-    """Whatever else the owner was asked."""
+    """Other questions to the owner."""
 
 
 class Conditions(Struct, frozen=True):
-    """How a story is played: the rate of the model's errors, and whether the owner says `hone review` after
-    each conversation."""
+    """How a story is played: the model's error rate, and whether the owner says `hone review` after each
+    conversation."""
 
     rate: float
     seed: int = 1
@@ -103,7 +103,7 @@ def play(stage: Stage, story: Story, surface: SurfaceName, under: Conditions) ->
 
 
 class Owner:
-    """Has the conversations of a story and takes lessons back."""
+    """Holds the conversations of a story and withdraws lessons."""
 
     def __init__(self, story: Story, desk: Desk, surface: Surface, *, by_hand: bool) -> None:
         self._story = story
@@ -121,7 +121,7 @@ class Owner:
             self._converse(talk, str(number), by_hand=self._by_hand)
             actions = [action for action in self._story.actions if action.after == number]
             if actions and talk.end in ("kill", "hangup"):
-                self._visit(f"between-{number}")  # what is left is done by whoever comes next
+                self._visit(f"between-{number}")  # the next process does what is left
                 self.prompts.pop()
                 self.starts.pop()
             for action in actions:
@@ -150,7 +150,7 @@ class Owner:
         desk.clock.advance(APART)
 
     def _note_active(self) -> None:
-        """What the journal and the skills say now."""
+        """Note what the journal and the skills say now."""
         _, journal = self._desk.hone("memory", "show", "--json")
         taught = any(lesson.target == "skill" for lesson in self._story.lessons)
         _, skills = self._desk.hone("skills", "list", "--json") if taught else (0, "[]")
@@ -161,7 +161,8 @@ class Owner:
         self.waited.update(int(each["id"]) for each in json.loads(out))
 
     def _act(self, action: Action) -> None:
-        """Take a lesson back if it was learned, whatever its state: undo what counts, reject what waits."""
+        """Withdraw a lesson if it was learned, whatever its state: undo it if active, reject it if
+        pending."""
         _, out = self._desk.hone("log", "--json", "--limit", LISTED)
         lesson = self._story.lessons[action.lesson]
         for change in json.loads(out):
@@ -179,7 +180,7 @@ def _brings(change: dict[str, Any], lesson: Lesson) -> bool:
 
 
 def _strings(value: Any) -> Iterator[str]:
-    """Every text in what was read from JSON."""
+    """Yield every text in decoded JSON."""
     if isinstance(value, str):
         yield value
     children = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
@@ -188,10 +189,10 @@ def _strings(value: Any) -> Iterator[str]:
 
 
 def holds(text: str, lesson: Lesson) -> bool:
-    """Tell whether a text says it: as it was noted, in other words, or in the owner's."""
+    """Tell whether a text says it: as noted, in other words, or in the owner's."""
     return any(fold(each) in text for each in lesson.wordings)
 
 
 def find_orders(story: Story) -> list[str]:
-    """What the pages of a story order the agent to do."""
+    """Return what the pages of a story order the agent to do."""
     return [order for talk in story.conversations if (order := find_order(talk.page))]

@@ -1,4 +1,4 @@
-"""A program that uses the library, as its documentation shows."""
+"""A program that uses the library as documented."""
 
 import asyncio
 import os
@@ -12,13 +12,13 @@ from hone import Hone
 from hone.core.permissions import Answer, Question
 
 PAUSE, PATIENCE = 0.1, 50
-"""Seconds between two looks whether a silent program is done with its reviews, and how many of them."""
+"""Seconds between two checks whether an idle program has finished its reviews, and the number of checks."""
 ASKED = "asked: "
-"""What a line begins with that says how often the owner was asked."""
+"""The start of the line that says how often the owner was asked."""
 
 
 class Task(Struct, frozen=True):
-    """`signal` ends the program after its last turn, in place of an ordinary end."""
+    """`signal` ends the program after its last turn, instead of a normal end."""
 
     turns: tuple[str, ...]
     signal: int = 0
@@ -54,7 +54,7 @@ async def _converse(task: Task, clock: WorldClock, folder: Path) -> int:
 
 
 async def _stay(hone: Hone, clock: WorldClock) -> None:
-    """Be silent until the reviews that come then are done."""
+    """Stay idle until the reviews that follow are done."""
     await asyncio.sleep(5 * PAUSE)
     clock.advance(SILENCE)
     for _ in range(PATIENCE):

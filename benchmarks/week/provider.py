@@ -27,10 +27,10 @@ class Exchange(Struct, frozen=True):
     kind: Kind
     prompt: bytes
     text: str
-    """All words of the request, the system's included."""
+    """All words of the request, including the system's."""
     output: int
     first: bool
-    """It opens a conversation or a review."""
+    """It begins a conversation or a review."""
     visit: bool = False
 
 
@@ -56,7 +56,7 @@ class Provider:
 
     @property
     def complaints(self) -> Sequence[str]:
-        """What was wrong with requests."""
+        """Return errors found in requests."""
         return self._fake.invalid
 
     def play(self, mind: Mind) -> None:
@@ -66,7 +66,7 @@ class Provider:
         self._fake.invalid.clear()
 
     def stall(self, turn: str) -> None:
-        """Give no answer to these words, until the caller goes away."""
+        """Give no answer to these words, until the caller disconnects."""
         self._stalled.clear()
         self._stalling = turn
 

@@ -1,4 +1,4 @@
-"""Put the figures into a table and a file."""
+"""Write the figures as a table and a file."""
 
 import subprocess
 from collections import Counter
@@ -12,7 +12,7 @@ from benchmarks.week.cues import Alarms
 from benchmarks.week.figures import Fate, Figures, Score, by_surface, summarize
 
 USUAL = 0.1
-"""The rate of errors for the tables by surface and by author."""
+"""The error rate for the tables by surface and by author."""
 NOTE = (
     "This measures triggers, gates and storage with a scripted model. It says nothing about how well a real "
     "model judges what to keep."
@@ -29,15 +29,14 @@ class Report(Struct, frozen=True):
     surfaces: Mapping[str, Figures]
     authors: Mapping[str, Figures]
     agreement: Mapping[str, int]
-    """Where stories were played on several surfaces: lessons that all of them know in the next prompt, none,
-    or some, at the usual rate of errors."""
+    """For stories played on several surfaces: lessons that all of them know in the next prompt, none, or
+    some, at the usual error rate."""
     learned: Mapping[str, int]
-    """The same of what is known in the end."""
+    """The same for what is known in the end."""
     differing: Sequence[str]
-    """Those of our own stories that only some know, and which surfaces those are."""
+    """Those of our own stories that only some know, and the surfaces."""
     missing: Mapping[str, Sequence[int]]
-    """By the surfaces that do not know them: how many lessons that some know, in the next prompt and in the
-    end."""
+    """By surface, how many lessons it does not know that others do, in the next prompt and in the end."""
     cues: Alarms | None
     unknown: Mapping[str, Sequence[str]]
     """By rate, the lessons of our own stories that the next prompt lacked."""
@@ -69,7 +68,7 @@ def report(
 
 def agree(scores: Sequence[Score], *, learned: bool) -> Mapping[str, int]:
     """Count the lessons that all surfaces know in the next prompt, that none does, and that only some do; or
-    those that they have `learned` in the end."""
+    that they have `learned` in the end."""
     found = [
         [fate.learned if learned else fate.known for fate in each.values()]
         for each in _by_lesson(scores).values()
@@ -79,14 +78,14 @@ def agree(scores: Sequence[Score], *, learned: bool) -> Mapping[str, int]:
 
 
 def _differ(scores: Sequence[Score]) -> Iterator[str]:
-    """Yield the lessons of our own stories that only some surfaces know, and which those are."""
+    """Yield the lessons of our own stories that only some surfaces know, and the surfaces."""
     for name, fates in _by_lesson([each for each in scores if not each.blind]).items():
         if len({fate.known for fate in fates.values()}) > 1:
             yield f"{name}: {', '.join(surface for surface, fate in fates.items() if fate.known)}"
 
 
 def count_missing(scores: Sequence[Score]) -> Mapping[str, Sequence[int]]:
-    """Count the lessons that only some surfaces know by the surfaces that do not, of all stories."""
+    """Count, by surface, the lessons of all stories that it does not know and others do."""
     next_prompt, end = Counter[str](), Counter[str]()
     for fates in _by_lesson(scores).values():
         next_prompt[_without({surface: fate.known for surface, fate in fates.items()})] += 1
@@ -95,12 +94,12 @@ def count_missing(scores: Sequence[Score]) -> Mapping[str, Sequence[int]]:
 
 
 def _without(known: Mapping[str, bool]) -> str:
-    """Name the surfaces that do not know a lesson that others know."""
+    """Return the surfaces that do not know a lesson that others know."""
     return ", ".join(name for name, each in known.items() if not each) if any(known.values()) else ""
 
 
 def _by_lesson(scores: Sequence[Score]) -> dict[str, dict[str, Fate]]:
-    """By lesson and surface, what became of it."""
+    """Return the fates by lesson and surface."""
     found: dict[str, dict[str, Fate]] = {}
     for each in scores:
         for fate in each.fates:
@@ -159,7 +158,7 @@ def _rows(each: Figures) -> Iterator[tuple[str, str, str]]:
 
 
 def _unknown(scores: Sequence[Score]) -> Iterator[str]:
-    """Of our own stories: nobody should look at the others one by one."""
+    """Yield the unknown lessons of our own stories: nobody should check the others one by one."""
     for each in scores:
         for fate in each.fates:
             if not fate.known and not each.blind:
@@ -168,7 +167,7 @@ def _unknown(scores: Sequence[Score]) -> Iterator[str]:
 
 
 def _commit() -> str:
-    """The last commit of the Hone that was measured, as far as it is known."""
+    """Return the last commit of the measured Hone, as far as it is known."""
     found = _git("log", "-1", "--format=%h", "--", ".")
     return f"{found}-dirty" if found and _git("status", "--porcelain", "--", ".") else found
 

@@ -1,4 +1,4 @@
-"""Read a request as a model reads it: what the system says, what was said, and what it may call."""
+"""Read a request as a model does: what the system says, what was said, and the available calls."""
 
 from collections.abc import Iterator, Sequence
 
@@ -9,11 +9,11 @@ from hone.models.fake_provider.intake import parse
 from hone.models.fake_provider.shapes import Messages
 
 ANYWAY = "add_anyway"
-"""What the memory tool calls an addition beside a similar entry, where it has that."""
+"""The memory tool's name for an addition next to a similar entry, if it has that."""
 
 
 class Seen(Struct, frozen=True):
-    """All that a model knows when it answers."""
+    """Everything that a model knows when it answers."""
 
     system: str
     messages: tuple[Message, ...]
@@ -22,12 +22,12 @@ class Seen(Struct, frozen=True):
 
     @property
     def asked(self) -> int:
-        """Where the last words of the user's stand, or those of whoever speaks in their place."""
+        """Return the index of the user's last words, or of those in their place."""
         return max((at for at, each in enumerate(self.messages) if each.role is Role.USER), default=0)
 
     @property
     def heard(self) -> list[str]:
-        """The words of each message in the user's role, notes left out."""
+        """Return the words of each message in the user's role, without notes."""
         return [spoken(each) for each in self.messages if each.role is Role.USER]
 
     @property
@@ -36,16 +36,16 @@ class Seen(Struct, frozen=True):
 
     @property
     def since(self) -> Sequence[Message]:
-        """What came after it: calls and their results."""
+        """Return what followed: calls and their results."""
         return self.messages[self.asked + 1 :]
 
     @property
     def steps(self) -> int:
-        """Replies since then."""
+        """Count the replies since then."""
         return sum(each.role is Role.ASSISTANT for each in self.since)
 
     def results(self) -> str:
-        """All that tools gave before the last words of the user's."""
+        """Return all results of tools before the user's last words."""
         return "\n".join(each.result.text for each in self.messages[: self.asked] if each.result)
 
 
@@ -54,7 +54,7 @@ def spoken(message: Message) -> str:
 
 
 def told(message: Message) -> str:
-    """The words with the notes that came along."""
+    """Return the words with their notes."""
     return "\n".join(str(getattr(part, "text", "")) for part in message.parts)
 
 
@@ -66,7 +66,7 @@ def read(body: bytes) -> Seen:
 
 
 def _words(schema: object) -> Iterator[str]:
-    """Every text in a schema: the names of actions are among them, however it is built."""
+    """Yield every text in a schema: the names of actions are among them, however it is built."""
     if isinstance(schema, str):
         yield schema
     children = schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ()

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 FOLDER = Path(__file__).parent
 BLIND, OWN = FOLDER / "blind.jsonl", FOLDER / "own.jsonl"
-"""Written by somebody who has not seen the code, and by us. Nothing is tuned on the former."""
+"""The authors: somebody who has not seen the code, and us. Nothing is tuned on the former."""
 
 SurfaceName = Literal["chat", "run", "library", "serve"]
 SURFACES: tuple[SurfaceName, ...] = ("chat", "run", "library", "serve")
@@ -19,7 +19,7 @@ Ending = Literal["exit", "hangup", "kill", "idle", "interrupted"]
 
 class Talk(Struct, frozen=True, forbid_unknown_fields=True):
     """One conversation. `tool` says by the turn's number what the agent does in it; `page` is what it reads
-    on the web, maybe with an order that the owner never gave."""
+    on the web, perhaps with an order that the owner never gave."""
 
     turns: tuple[str, ...]
     end: Ending
@@ -28,7 +28,7 @@ class Talk(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Lesson(Struct, frozen=True, forbid_unknown_fields=True):
-    """What the owner states: `quote` in his own words, `entry` as a fair note, `paraphrase` in others."""
+    """What the owner states: `quote` in the owner's words, `entry` as a fair note, `paraphrase` in others."""
 
     conversation: int
     turn: int
@@ -42,12 +42,12 @@ class Lesson(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def wordings(self) -> tuple[str, str, str]:
-        """The ways in which it can be known."""
+        """Return the forms in which it can be known."""
         return self.entry, self.paraphrase, self.quote
 
 
 class Action(Struct, frozen=True, forbid_unknown_fields=True):
-    """The owner takes a lesson back after a conversation."""
+    """The owner withdraws a lesson after a conversation."""
 
     after: int
     do: Literal["undo", "reject"]
@@ -73,7 +73,7 @@ class Story(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def stated(self) -> frozenset[tuple[int, int]]:
-        """The turns that state a lesson."""
+        """Return the turns that state a lesson."""
         return frozenset((each.conversation, each.turn) for each in self.lessons)
 
 
@@ -82,17 +82,17 @@ def load(path: Path) -> list[Story]:
 
 
 def fold(text: str) -> str:
-    """The text as it is compared: without case, and with single spaces."""
+    """Return the text in a form to compare: without case, and with single spaces."""
     return " ".join(text.casefold().split())
 
 
 def fold_lines(text: str) -> str:
-    """The same line by line, with a line end on either side."""
+    """Do the same line by line, with a line end on either side."""
     return "\n".join(("", *map(fold, text.split("\n")), ""))
 
 
 def without(text: str, turns: Iterable[str]) -> str:
-    """What a text of folded lines holds beside these turns, which stand on lines of their own."""
+    """Return a text of folded lines without these turns, which have their own lines."""
     for turn in sorted(map(fold_lines, turns), key=len, reverse=True):
         while turn in text:
             text = text.replace(turn, "\n")
@@ -100,7 +100,7 @@ def without(text: str, turns: Iterable[str]) -> str:
 
 
 def find_faults(stories: Sequence[Story]) -> Iterator[str]:
-    """Yield what a story says that cannot be played."""
+    """Yield the parts of a story that cannot be played."""
     for story in stories:
         for number, lesson in enumerate(story.lessons):
             turns = story.conversations[lesson.conversation].turns
@@ -120,7 +120,7 @@ def find_faults(stories: Sequence[Story]) -> Iterator[str]:
 
 
 def sample(stories: Sequence[Story], count: int) -> list[Story]:
-    """Some of the stories, spread evenly over all of them; all for 0."""
+    """Return some of the stories, spread evenly; all for 0."""
     if not count or count >= len(stories):
         return list(stories)
     return [stories[number * len(stories) // count] for number in range(count)]

@@ -22,11 +22,11 @@ from benchmarks.week.world import SILENCE, TURN, WorldClock
 
 PATIENCE = 30.0
 SETTLING, POLL = 10.0, 0.1
-"""Seconds that an owner gives a review to end, and between two looks."""
+"""Seconds that an owner gives a review, and between two checks."""
 ENDING = 0.5
-"""Seconds in which a process notes that a turn has ended, before the world's clock moves on."""
+"""Seconds for a process to note that a turn has ended, before the world's clock advances."""
 LIFETIME, ROUNDS = 900.0, 4
-"""Seconds that a process lives which is left behind, and how often it finds something to do, at most."""
+"""Seconds that a background process lives, and how often it finds something to do, at most."""
 PROMPT = re.compile(rb"(?:^|\n)> $")
 QUESTION = re.compile(rb"\[n\] [^\n]*\(default\)\r?\n(?:[^\n]*\[r\][^\n]*\r?\n)?$")
 TRUST = b"Do you trust this folder?"
@@ -34,7 +34,7 @@ ENDS = {"kill": signal.SIGKILL, "hangup": signal.SIGHUP}
 
 
 class Desk:
-    """One owner's home and folder, and the commands he uses there."""
+    """One owner's home and folder, and the commands used there."""
 
     def __init__(self, nursery: Nursery, provider: Provider, clock: WorldClock, root: Path) -> None:
         self.nursery = nursery
@@ -49,8 +49,8 @@ class Desk:
 
     @property
     def environ(self) -> Mapping[str, str]:
-        """Reviews that a process would be left behind for are queued: `look_back` does them in its place, by
-        the world's clock."""
+        """Return the environment. Reviews for a background process are queued: `look_back` does them instead,
+        by the world's clock."""
         return {
             "PATH": os.environ["PATH"],
             "HOME": str(self.home),
@@ -68,7 +68,7 @@ class Desk:
         return self.nursery.start(Order(arguments, self.environ, str(self.folder), terminal), *handles)
 
     def hone(self, *arguments: str) -> tuple[int, str]:
-        """Run a command to its end; return its exit code and what it printed."""
+        """Run a command to its end; return its exit code and output."""
         with tempfile.TemporaryFile(dir=self._outputs) as out, open(os.devnull, "r+b") as nothing:
             handles = nothing.fileno(), out.fileno(), nothing.fileno()
             code = self.start(*arguments, handles=handles).wait()
@@ -76,8 +76,8 @@ class Desk:
             return code, out.read().decode()
 
     def find_due(self) -> datetime | None:
-        """When the next review is due; now if one is queued. Where Hone cannot say so, it leaves nobody
-        behind who would do it."""
+        """Return when the next review is due; now if one is queued. If Hone cannot say so, it leaves no
+        background process that would do it."""
         code, out = self.hone("worker", "status", "--json") if self._leaves else (1, "")
         if code:
             self._leaves = False
@@ -86,7 +86,7 @@ class Desk:
         return datetime.fromisoformat(found["next"]) if found["next"] else None
 
     def look_back(self) -> None:
-        """Do what the process does that an ordinary end leaves behind."""
+        """Do what the background process of a normal end does."""
         due = self.find_due()
         if due and due <= self.clock.now():
             self.hone("worker", "--once")
@@ -102,8 +102,8 @@ class Desk:
             self.hone("worker", "--once")
 
     def fall_silent(self, poke: Callable[[], object]) -> None:
-        """Say nothing for some minutes, and wait for the review that a process which stays does then. The
-        clock jumps to shortly before it is due, and `poke` wakes the process, so that it sees that."""
+        """Say nothing for some minutes, and wait for the review that a running process does then. The clock
+        jumps to shortly before it is due, and `poke` wakes the process, so that it notices."""
         due = self.find_due()
         left = (due - self.clock.now()).total_seconds() if due else SILENCE
         self.clock.advance(max(0.0, left - ENDING))
@@ -113,8 +113,8 @@ class Desk:
         self.settle()
 
     def settle(self, times: int = 2) -> None:
-        """Wait while a process that stays does what is left for it. It must be seen idle so many times in a
-        row: what is due and what is queued cannot be seen at once."""
+        """Wait while a running process does what is left for it. It must be seen idle several times in a row:
+        what is due and what is queued cannot be observed at once."""
         begun, idle = time.monotonic(), 0
         while idle < times and time.monotonic() - begun < SETTLING:
             idle = 0 if self._is_busy() else idle + 1
@@ -131,7 +131,7 @@ class Desk:
 
 class Surface(Protocol):
     def converse(self, talk: Talk, name: str) -> None:
-        """Have a conversation, to its end and what the end brings with it."""
+        """Hold a conversation, including its end and what that triggers."""
         ...
 
     def close(self) -> None: ...
@@ -191,11 +191,11 @@ class ChatSurface:
                 self._desk.fall_silent(typist.press_enter)
 
     def close(self) -> None:
-        """Nothing stays open."""
+        """Do nothing: nothing stays open."""
 
 
 class Typist:
-    """Reads what a terminal shows and presses keys; says no to trust, yes to what else is asked."""
+    """Reads what a terminal shows and presses keys; says no to trust, yes to everything else."""
 
     def __init__(self, master: int, desk: Desk) -> None:
         self._master = master
@@ -211,7 +211,7 @@ class Typist:
         self.prompt()
 
     def prompt(self) -> None:
-        """Wait for the next prompt; answer what is asked before it."""
+        """Wait for the next prompt; answer questions before it."""
         while True:
             if PROMPT.search(self._shown):
                 return
@@ -234,7 +234,7 @@ class Typist:
             raise TimeoutError(f"no prompt came: {self._shown.decode(errors='replace')}")
         try:
             data = os.read(self._master, 65536)
-        except OSError:  # how a terminal says that its other side is closed
+        except OSError:  # how a terminal reports that its other side is closed
             data = b""
         self._shown += data
         return bool(data)
@@ -273,7 +273,7 @@ class RunSurface:
         return ""
 
     def close(self) -> None:
-        """Nothing stays open."""
+        """Do nothing: nothing stays open."""
 
 
 class LibrarySurface:
@@ -299,7 +299,7 @@ class LibrarySurface:
             desk.questions += _count_asked(out.read().decode())
 
     def close(self) -> None:
-        """Nothing stays open."""
+        """Do nothing: nothing stays open."""
 
 
 def _count_asked(out: str) -> int:
@@ -308,7 +308,7 @@ def _count_asked(out: str) -> int:
 
 
 class ServeSurface:
-    """A server that stays, and a client with the owner's own key."""
+    """A running server, and a client with the owner's own key."""
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
@@ -343,7 +343,7 @@ class ServeSurface:
                     raise TimeoutError("the server did not start")
                 time.sleep(0.02)
         self._port = int(found[0])
-        time.sleep(ENDING)  # what it does at its start is done
+        time.sleep(ENDING)  # its startup work is done
 
     def _send(self, turn: str, name: str, *, cut: bool) -> None:
         body = json.dumps({"model": "hone", "messages": [{"role": "user", "content": turn}]})

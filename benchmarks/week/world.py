@@ -1,4 +1,4 @@
-"""The world around Hone: hours that pass in no time, and a web of one site on loopback."""
+"""The world around Hone: hours that pass instantly, and a web of one site on loopback."""
 
 import asyncio
 import mmap
@@ -21,7 +21,7 @@ TURN, SILENCE, APART = 60.0, 250.0, 6 * 3600.0
 
 
 class WorldClock:
-    """A clock that this process moves and all processes share which it has forked."""
+    """A clock that this process moves and that all forked processes share."""
 
     def __init__(self) -> None:
         self._shared = mmap.mmap(-1, 8)
@@ -41,7 +41,8 @@ class WorldClock:
         return datetime.now(UTC) + timedelta(seconds=self.offset)
 
     def install(self) -> None:
-        """From now on this process lives by it, timers included: they fire when something wakes the loop."""
+        """Use this clock in this process from now on, timers included: they fire when something wakes the
+        loop."""
         for owner, name, tell in (
             (SystemClock, "now", lambda _: self.now()),
             (SystemClock, "monotonic", lambda _: time.monotonic() + self.offset),
@@ -51,7 +52,7 @@ class WorldClock:
 
 
 def open_web() -> None:
-    """Let this process reach the site of the stories, which is on loopback, and nothing else changes."""
+    """Let this process reach the stories' site on loopback; nothing else changes."""
     ask = socket.getaddrinfo
 
     def answer(host: Any, *arguments: Any, **options: Any) -> Any:

@@ -7,8 +7,8 @@ import sys
 from hone import __version__
 
 YOUNG = 100_000
-"""New objects between two looks for garbage. What is loaded at the start is none, and with the 700 that are
-usual in Python a tenth of the start goes into looking."""
+"""New objects between two garbage collections. Nothing that the start loads is garbage, and with Python's
+default of 700 the start spends a tenth of its time on collections."""
 
 
 def main() -> None:
@@ -20,15 +20,15 @@ def main() -> None:
     try:
         main()
     finally:
-        gc.freeze()  # or else the interpreter looks through everything once more before it ends
+        gc.freeze()  # otherwise the interpreter scans every object once more before it exits
 
 
 def told(line: str) -> bool:
-    """Past the buffer: what is left in there could not be written at the end either."""
+    """Write past the buffer: what is left in it could not be written at the end either."""
     try:
         os.write(1, f"{line}\n".encode())
     except OSError:
-        return False  # the command itself knows what to say about it
+        return False  # the full command reports the error
     return True
 
 

@@ -72,7 +72,7 @@ if TYPE_CHECKING:
     from hone.learning.review import Reviewer
 
 CLAIM = "hone.runtime.turn_claims:ConversationClaim"
-"""Loaded where several processes share the stores."""
+"""Imported only when several processes share the stores."""
 P = TypeVar("P", bound=Part)
 Told = Sequence[Message]
 
@@ -121,7 +121,7 @@ class Hone(TaskRunner):
         place = folder.folder if isinstance(folder, Enclosure) else folder
         self.folder = Path(place or Path.cwd()).resolve()
         allow, deny = tuple(allow), tuple(deny)
-        parse_rules(allow, deny)  # one of hone.toml is told with the file's name
+        parse_rules(allow, deny)  # checked alone, since an error in hone.toml names that file
         self.settings = (settings or read(self.home)).with_rules(allow, deny)
         self.clock = clock or SystemClock()
         self.tools = ChosenTools.choose(builtin_tools, tools)
@@ -141,8 +141,8 @@ class Hone(TaskRunner):
         self._parts = Parts(self, FEATURES, self.settings.plugins)
 
     async def close(self, *, wait: bool = True) -> None:
-        """Close what was opened, what depends on others first. Reviews get `learning_wait` seconds before
-        they are left for later, or none without `wait`."""
+        """Close what was opened, dependents first. Reviews get `learning_wait` seconds before they are left
+        for later, or none without `wait`."""
         built = vars(self)
         if "lookback" in built:
             await self.lookback.finish(wait=wait)
@@ -198,7 +198,7 @@ class Hone(TaskRunner):
 
     @cached_property
     def keeper(self) -> Keeper:
-        """The one way to change what is known."""
+        """The only way to change what is known."""
         stores, rules, served = self.stores, self._rules(), "hone.knowledge.served:ServedKnowledge"
         away = self.settings.database
         disk = import_object(served)(stores.ledger, self.home) if away else FileTree(self.home)
@@ -229,8 +229,8 @@ class Hone(TaskRunner):
     async def session(
         self, model: str = "", template: str = "", *, id: str = "", told: Told = (), folder: Path | str = ""
     ) -> Session:
-        """Open a new conversation. It is stored with its first message. `template` names the one it begins
-        with, or is "auto". `id` must be unused. `told` is what a client claims was said before; it counts as
+        """Open a new conversation. It is stored with its first message. `template` names its template, or is
+        "auto". `id` must be unused. `told` holds the messages that a client claims came before; they count as
         foreign text. Its tools work in `folder`, a real path (default: that of this Hone)."""
         await self.ready()
         place = Path(folder) if folder else self.folder
@@ -258,7 +258,7 @@ class Hone(TaskRunner):
         session = Session(stored.header, own, stored.transcript, deps, stored=True)
         for part in self._parts.having("resumed"):
             await part.resumed(stored)
-        # What begins with foreign words may have been brought in from elsewhere, system text and all.
+        # A conversation that starts with foreign words may be an import, system text included.
         if not has_same_shape(agent, stored) or stored.transcript.nodes[0].trust is Trust.FOREIGN:
             await session.switch(agent)
             self.notices.append(f"This conversation continues with {agent.prefix.model} and today's tools.")
@@ -318,14 +318,14 @@ class Hone(TaskRunner):
 
     @cached_property
     def monitors(self) -> Monitors:
-        """Who hears of turns, model calls and tool calls as they begin and end."""
+        """The listeners that hear when turns, model calls and tool calls begin and end."""
         return self._parts.monitors()
 
     # Learning
 
     @cached_property
     def background(self) -> Background:
-        """What learns beside the conversations. It starts to work with `attend`."""
+        """The learning that runs beside the conversations. `attend` starts it."""
         names = frozenset(topic.name for topic in self._topics if topic.interval)
         at_once = self.settings.learning.parallel
         pacing = Pacing(QUIET, Presence(self.home), lambda: self.models.is_local, at_once)
@@ -333,17 +333,17 @@ class Hone(TaskRunner):
 
     @cached_property
     def lookback(self) -> Lookback:
-        """When this process looks back over its conversations."""
+        """The schedule by which this process looks back over its conversations."""
         return Lookback(self.jobs, self.background, self.clock, self._schedule, self._learning_wait)
 
     async def learned(self) -> Sequence[Entry]:
-        """Look back over the conversations so far, and return what that taught since the last call. Nothing
+        """Look back over the conversations so far, and return what that changed since the last call; nothing
         unless this Hone learns in the background."""
         return await self.lookback.learned()
 
     @property
     def learning_off(self) -> str:
-        """Why nothing is looked back over; empty if it is."""
+        """The reason why Hone does not look back over conversations; empty if it does."""
         return explain_off(self._schedule, self.settings.learning) or self.stores.closed
 
     @cached_property
@@ -352,7 +352,7 @@ class Hone(TaskRunner):
 
     @property
     def bounds(self) -> Bounds:
-        """What learning may cost."""
+        """The limits on what learning may cost."""
         return Bounds(daily=self.settings.learning.daily, unpaid=self.settings.learning.unpaid)
 
     @property
@@ -367,17 +367,17 @@ class Hone(TaskRunner):
         return Reviewer(ReviewDeps(self.home, *kept, *needed, *rest))
 
     def quiet_deps(self) -> SessionDeps:
-        """Return what a session needs that runs in the background: nobody is asked, nothing is queued."""
+        """Return what a background session needs: it asks nobody and queues nothing."""
         return SessionDeps(self.sessions, self.clock, guard=self.toolboxes.guard, monitors=self.monitors)
 
     async def agent(self, model: str = "", folder: Path | None = None) -> Agent:
-        """Return an agent that is shown its tools and runs none: what a review or the curator needs."""
+        """Return an agent that sees its tools but cannot run them, for a review or the curator."""
         await self.ready()
         place = Path(folder) if folder else self.folder
         return (await self._agent(model, place, self.toolboxes.show))[0]
 
     async def _reader(self, stored: StoredSession) -> Agent:
-        """Return the reviewer of a conversation: the agent that had it, on its own prefix, if possible."""
+        """Return a conversation's reviewer: the agent that had it, on its own prefix if possible."""
         wanted = self.settings.learning.model or model_of(stored)
         agent = await self.agent(wanted, text_to_path(stored.header.folder or path_to_text(self.folder)))
         return replace(agent, prefix=stored.prefix) if has_same_shape(agent, stored) else agent
@@ -386,7 +386,7 @@ class Hone(TaskRunner):
 
     @cached_property
     def models(self) -> ModelFactory:
-        """From a name to a model that answers."""
+        """The factory that turns a model's name into a model that answers."""
         if isinstance(self._model, ModelFactory):
             return self._model
         own, connect = self.settings.providers, self._parts.connect
@@ -395,7 +395,7 @@ class Hone(TaskRunner):
 
     @cached_property
     def toolboxes(self) -> ToolboxFactory:
-        """From a folder to the tools that work in it."""
+        """The factory that turns a folder into the tools that work in it."""
         sandbox = self.enclosure.sandbox if self.enclosure else self._sandbox()
         kept = (self.home, self.documents, self.settings)
         needed = (*kept, sandbox, self.clock, self.models.http, self._tools, self._work)
@@ -403,7 +403,7 @@ class Hone(TaskRunner):
         return ToolboxFactory(ToolboxDeps(*needed, self.tools, *around))
 
     def _sandbox(self) -> Sandbox:
-        """Commands see the skills that are in use, and nothing else of the home."""
+        """Return the sandbox. Its commands see the skills in use, and nothing else of the home."""
         return Sandbox(
             home=self.home,
             shown=(self.home / (SKILL_FILES if self.settings.database else SKILLS),),
@@ -424,7 +424,7 @@ class Hone(TaskRunner):
         return [tool for part in parts for tool in part.review_tools(self.folder, source, ledger)]
 
     async def _agent(self, wanted: str, folder: Path, equip: Equip) -> tuple[Agent, ChangeId]:
-        """Return the agent, and the last change that its prefix knows of. One without tools gets none."""
+        """Return the agent, and the last change in its prefix. A plain model gets no tools."""
         found = await self.models.find(wanted)
         await self.lookback.catch_up()
         room = Windowed(found.model, found.window, self.settings.compact_at, schemas=found.schemas)
@@ -438,7 +438,7 @@ class Hone(TaskRunner):
         return Agent(prefix, room, toolbox, USER, Limits(calls=self.settings.calls)), known.upto
 
     async def _session_deps(self, folder: Path, own: Toolbox, told: Mode | None = None) -> SessionDeps:
-        """`own` are the tools of the conversation, which a fallback model uses, too."""
+        """Return what a session needs. `own` are its tools, which a fallback model uses, too."""
         fallback = self.settings.fallback
         equip = (lambda _: own) if own else self.toolboxes.lend
         spare, _ = await self._agent(fallback, folder, equip) if fallback else (None, 0)
@@ -478,7 +478,7 @@ class Hone(TaskRunner):
         return Work(self.provenance, observers)
 
     async def _brief(self, folder: Path, known: int | None, session: Session) -> SystemNote | None:
-        """Return what a running conversation has to be told before the user's next words."""
+        """Return what a running conversation must be told before the user's next words."""
         note = await self._describe_news(folder, known, session.id)
         more = await self._parts.news(folder, session.agent.prefix, session.transcript)
         before = note or SystemNote("", known or 0)
@@ -493,7 +493,7 @@ class Hone(TaskRunner):
         return tell(found) or (SystemNote("", found.upto) if found.upto != known else None)
 
     def say(self, sentence: str) -> None:
-        """Leave a notice for the owner, each sentence once."""
+        """Leave a notice for the owner. A repeated sentence is dropped."""
         if sentence and sentence not in self._said:
             self._said.add(sentence)
             self.notices.append(sentence)

@@ -33,10 +33,10 @@ from hone.core.visible import visible
 from hone.core.waiting import uninterrupted
 
 Fallback = Callable[[ModelError, Transcript], Awaitable[tuple[Agent, Transcript] | None]]
-"""Who goes on, and from where, when the model cannot: a fallback, or nobody."""
+"""Called when the model fails. Returns the agent and transcript to continue with, or None."""
 
 Keep = Callable[[Sequence[Node], Usage | None], Awaitable[None]]
-"""Makes nodes durable. The turn goes on only when it has returned."""
+"""Makes nodes durable. The turn waits until it returns."""
 
 Said = tuple[Message, Trust]
 
@@ -53,8 +53,8 @@ _CUT = {
 
 
 class Budget:
-    """How many model calls a turn may make. `consume` takes one if there is one; `refund` gives one back, up
-    to `ceiling` calls in all."""
+    """Limits the model calls of a turn. `consume` takes one if any is left; `refund` gives one back, up to
+    `ceiling` calls in total."""
 
     def __init__(self, calls: int, ceiling: int | None = None) -> None:
         self._left = calls
@@ -76,8 +76,8 @@ class Budget:
 
 
 class Steering:
-    """What the owner says while a turn runs. It reaches the model with its next step, after the results of
-    this one; `withdraw` returns what did not."""
+    """Holds what the owner says while a turn runs. The model reads it with its next step, after the results
+    of this one; `withdraw` returns what the model has not read."""
 
     def __init__(self) -> None:
         self.waiting: tuple[Said, ...] = ()
@@ -90,7 +90,7 @@ class Steering:
         return [message.text for message, _ in waiting]
 
     async def reach(self, record: "Record") -> None:
-        """Add what waits to the conversation. It waits on unless it was stored."""
+        """Add the waiting words to the conversation. They keep waiting if they could not be stored."""
         said, before = self.waiting, len(record.transcript)
         if not said:
             return
@@ -105,7 +105,7 @@ class Steering:
 
 
 class RunContext(Struct, frozen=True):
-    """Where a run writes: what must last, and what may be shown."""
+    """Where a run writes: what it must store, and what a screen may show."""
 
     keep: Keep
     emit: Emit
@@ -119,7 +119,8 @@ class RunContext(Struct, frozen=True):
 
 
 async def run(agent: Agent, transcript: Transcript, origin: Origin, context: RunContext) -> Turn:
-    """Never raises what a model, a tool or the user's Ctrl-C can cause: the turn tells how it ended."""
+    """Run one turn. Never raises what a model, a tool or the user's Ctrl-C can cause: the turn tells how it
+    ended."""
     record = Record(agent, transcript, Turn(origin), context)
     budget = Budget(agent.limits.calls)
     spare: tuple[Agent, Transcript] | None = (agent, transcript)
@@ -153,7 +154,7 @@ async def converse(agent: Agent, record: "Record", budget: Budget) -> Turn:
 
 
 async def step(agent: Agent, record: "Record", budget: Budget) -> bool:
-    """One model call and what it asks for. True when the model has answered."""
+    """Call the model once and perform the calls it asks for. Return True when the model has answered."""
     reply = await ask(agent, record.transcript, record)
     normalized = normalize(reply.message, record.call_ids, len(record.transcript))
     await record.add([(normalized.message, record.agent_trust)], reply.usage)
@@ -173,7 +174,7 @@ async def step(agent: Agent, record: "Record", budget: Budget) -> bool:
 
 
 async def ask(agent: Agent, transcript: Transcript, record: "Record") -> Reply:
-    """Streams one reply. What was shown of it is kept in case it never ends."""
+    """Stream one reply. Keep the text shown so far in case the reply never ends."""
     record.partial = TextBuffer()
     async with aclosing(agent.model.stream(agent.prefix, transcript)) as pieces:
         async for piece in pieces:
@@ -190,7 +191,7 @@ async def ask(agent: Agent, transcript: Transcript, record: "Record") -> Reply:
 
 
 async def grace(agent: Agent, record: "Record", question: str) -> None:
-    """One last call for a summary. Its question is not kept, calls in it are ignored."""
+    """Call the model one last time for a summary. Its question is not kept, and calls in it are ignored."""
     reply = await ask(
         agent, record.transcript.then(user(question), Trust.AGENT, record.context.clock.now()), record
     )
@@ -199,7 +200,7 @@ async def grace(agent: Agent, record: "Record", question: str) -> None:
 
 
 def batches(agent: Agent, calls: Iterable[ToolCall]) -> Iterator[Sequence[ToolCall]]:
-    """Neighbouring read-only calls together, every other call alone and in its place."""
+    """Yield neighboring read-only calls together, and every other call alone, in order."""
     for together, group in groupby(calls, lambda call: is_readonly(agent, call)):
         if together:
             yield list(group)
@@ -208,7 +209,7 @@ def batches(agent: Agent, calls: Iterable[ToolCall]) -> Iterator[Sequence[ToolCa
 
 
 async def attempt(agent: Agent, call: ToolCall, fault: str, record: "Record") -> None:
-    """Performs one call and notes its outcome, so that a finished call is never reported as cut off."""
+    """Perform one call and note its outcome, so that a finished call is never reported as cut off."""
     clock, emit = record.context.clock, record.context.emit
     emit(CallStarted(call))
     begun = clock.monotonic()
@@ -250,7 +251,7 @@ def is_readonly(agent: Agent, call: ToolCall) -> bool:
 
 
 def is_done(agent: Agent, calls: Sequence[ToolCall], record: "Record") -> bool:
-    """Tell whether nothing is left to say: every call succeeded, and none of them only looks."""
+    """Tell whether nothing is left to say: every call succeeded, and none of them was a mere look-up."""
     results = (record.results[call.id][0].result for call in calls)
     return all(result and not result.failed for result in results) and all(
         (tool := agent.toolbox.get(call.name))
@@ -267,9 +268,9 @@ def kind_of(agent: Agent, call: ToolCall) -> ToolKind:
 
 
 class Record:
-    """What has been said so far in a turn. Nothing counts as said before it is kept.
+    """Holds what has been said so far in a turn. Nothing counts as said before it is kept.
 
-    `tainted`: a call has reached the network. `doubtful`: or one of those that run now may do so.
+    `tainted`: a call has reached the network. `doubtful`: that, or a running call may do so.
     """
 
     def __init__(self, agent: Agent, transcript: Transcript, turn: Turn, context: RunContext) -> None:
@@ -284,7 +285,7 @@ class Record:
 
     @property
     def agent_trust(self) -> Trust:
-        """The model's own words are never better than the worst it has read."""
+        """The trust of the model's own words: never better than the worst it has read."""
         return min(Trust.AGENT, self.transcript.trust)
 
     async def add(self, said: Iterable[Said], usage: Usage | None = None) -> None:
@@ -302,7 +303,7 @@ class Record:
         self.turn = replace(self.turn, nodes=(*self.turn.nodes, *nodes), usage=spent)
 
     async def closed(self, stop: Stop, reason: str) -> Turn:
-        """Ends the turn early, with a history that can be continued."""
+        """End the turn early, with a history that can be continued."""
         try:
             await self.add(self._closing(reason))
         except StoreError as error:

@@ -16,23 +16,23 @@ LANGUAGES = frozenset(
         *("swift", "toml", "ts", "tsx", "typescript", "xml", "yaml", "yml", "zsh"),
     ]
 )
-"""What a fence may ask for. A name from a model chooses among these; it looks nothing up."""
+"""The languages that a fence may name. A name from a model chooses among these and looks up nothing else."""
 LONGEST = 100_000
-"""Code of more letters stays plain."""
+"""Code with more characters than this stays plain."""
 
 ColoredPiece = tuple[_TokenType, str]
 
 
 def grammar() -> MarkdownIt:
-    """CommonMark with tables, without HTML and without references: nothing that was said goes unseen, and no
-    block depends on another."""
+    """Return a parser for CommonMark with tables, without HTML and references: it shows everything that was
+    said, and no block depends on another."""
     parser = MarkdownIt("commonmark", {"html": False})
     return parser.enable(["table", "strikethrough"]).disable("reference")
 
 
 def color(code: str, language: str) -> Sequence[ColoredPiece]:
-    """Return the pieces of a text with their kinds. Joined, they are the same text, whatever the lexer makes
-    of it."""
+    """Return the pieces of a text with their kinds. Joined, they are the same text, whatever the lexer does
+    with it."""
     if language not in LANGUAGES or len(code) > LONGEST:
         return [(Token, code)]
     pieces = list(_lexer(language).get_tokens(code))

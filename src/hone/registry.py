@@ -10,7 +10,7 @@ Commands = Mapping[str, tuple[str, str]]
 """Command name → ("module:object", short help)."""
 
 CHAT = "hone.cli.chat:chat"
-"""What `hone` does without a command."""
+"""The command that a plain `hone` runs."""
 
 COMMANDS: Commands = {
     "setup": ("hone.cli.setup:setup", "Choose a model, test it and write it to hone.toml."),
@@ -48,9 +48,10 @@ COMMANDS: Commands = {
 
 
 class Feature(NamedTuple):
-    """One feature by name. `after` is the kernel's command that its own follow in the help, `operations` a
-    module that `hone serve` loads, `part` a class below `Part`, `hooks` are the methods that it implements,
-    `providers` the model providers it brings, `slash` its commands in the chat; nothing else loads it."""
+    """One feature. `after` is the kernel command that its own commands follow in the help,
+    `operations` a module that `hone serve` loads, `part` a class below `Part`, `hooks` the methods that it
+    implements, `providers` the model providers it brings, `slash` its chat commands. Nothing else loads
+    it."""
 
     name: str
     after: str
@@ -62,12 +63,12 @@ class Feature(NamedTuple):
     setting: str = ""
     """The setting without which the part has nothing to do, such as "recall.embedder"."""
     files: tuple[str, ...] = ()
-    """Names below a project's folder or Hone's home. Any of them gives the part something to do, whatever the
-    setting is; without any, and without a setting, it has nothing to do."""
+    """Names below a project's folder or Hone's home. If any of them exists, the part has something to do,
+    whatever the setting is. If none exists and there is no setting, it has nothing to do."""
     slash: Mapping[str, tuple[str, str, str]] = {}
     """Chat commands: name → ("module:object", short help, argument)."""
     below: Mapping[str, Commands] = {}
-    """Commands below one of the kernel's: its name → theirs."""
+    """Commands below one of the kernel's commands: the kernel command's name → its subcommands."""
 
 
 FEATURES = (

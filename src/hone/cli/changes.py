@@ -17,16 +17,18 @@ from hone.knowledge.wording import SHELL, tell
 PLAIN = Paint()
 NOTHING = "nothing to save"
 MARGIN = 24
-"""Characters of a text at least, however narrow the screen."""
+"""The fewest characters of a text, however narrow the screen."""
 TITLES = ("what", "id", "when", "by")
 PIPED = 72
-"""Characters of the first column where no screen limits it. Longer texts push the others to the right."""
+"""The most characters of the first column if no screen limits it. Longer texts push the others to the
+right."""
 ROWS = 3
-"""Rows that a text may take on a screen."""
+"""The most rows for a text on a screen."""
 
 
 def table(changes: Sequence[DescribedChange], width: int | None = None, paint: Paint = PLAIN) -> str:
-    """List changes, their words first. `width` is that of the screen; in a pipe each is one line."""
+    """Return a table of changes, their words first. `width` is that of the screen; in a pipe each is one
+    line."""
     cells = [_cells(each) for each in changes]
     sizes = [max(len(row[at]) for row in (TITLES, *cells)) for at in (1, 2, 3)]
     most = PIPED if width is None else max(MARGIN, width - sum(sizes) - 2 * len(sizes))
@@ -45,7 +47,7 @@ def _row(text: str, cells: Sequence[str], room: int, sizes: Sequence[int]) -> st
 
 
 def line(change: DescribedChange, width: int | None = None) -> str:
-    """One change by itself."""
+    """Return one change on one line."""
     text, id, when, by = _cells(change)
     tail = f" · change {id}, {when}, by {by}"
     return f"{text if width is None else one_line(text, max(MARGIN, width - len(tail)))}{tail}"
@@ -58,14 +60,14 @@ def _cells(change: DescribedChange) -> tuple[str, str, str, str]:
 
 
 def called(target: Target) -> str:
-    """A target as it is named on one line."""
+    """Return a target's name on one line."""
     if target.startswith(PROJECT):
         return one_line(f"{PROJECT}{target.removeprefix(PROJECT).rpartition('/')[2] or '/'}", 40)
     return one_line(target, 70)
 
 
 def heading(change: DescribedChange, paint: Paint = PLAIN) -> Iterator[str]:
-    """What it is, by whom, why."""
+    """Yield what it is, who made it, and why."""
     entry = change.entry
     made, author = entry.change, entry.change.author
     target = called(made.target) if not made.target.startswith(PROJECT) else one_line(made.target, 500)
@@ -89,7 +91,7 @@ def heading(change: DescribedChange, paint: Paint = PLAIN) -> Iterator[str]:
 
 
 def account(change: DescribedChange, paint: Paint = PLAIN) -> Iterator[str]:
-    """All that must be seen before somebody agrees."""
+    """Yield everything that the owner must see before agreeing."""
     for each in (change, *change.others):
         yield from heading(each, paint)
         yield from indented(diff(each.entry.change.target, each.steps, paint))
@@ -102,7 +104,7 @@ def indented(rows: Iterable[str]) -> Iterator[str]:
 
 
 def diff(target: Target, steps: Iterable[Step], paint: Paint = PLAIN) -> Iterator[str]:
-    """A unified diff, with paths below the home."""
+    """Yield a unified diff, with paths below the home."""
     colours = {
         Sign.HEAD: paint.bold,
         Sign.CAME: paint.green,

@@ -49,15 +49,15 @@ from hone.runtime.session import Session
 from hone.settings import home_folder
 
 PICK = "hone.cli.terminal.picking:pick"
-"""Loaded with the first list to choose from."""
+"""Imported with the first list to choose from."""
 LEAVING = ("new", "clear", "resume")
-"""Commands that end a conversation rather than take it back."""
+"""Commands that end a conversation rather than going back in it."""
 ABOUT = 60
-"""Letters of a skill's description beside its name, when Tab offers it."""
+"""How many letters of a skill's description Tab shows next to its name."""
 
 
 def chat(options: Options, skills: Sequence[str] = ()) -> int:
-    """`skills` go with the first message."""
+    """Run the chat. `skills` go with the first message."""
     if not at_terminal():
         return _piped(options, skills)
     left = spawn(options.home or home_folder(), asyncio.run(_state(options, skills)))
@@ -72,7 +72,7 @@ async def _state(options: Options, skills: Sequence[str]) -> After:
     asking = Asking(paint_for(sys.stdout))
     async with Hone(home=options.home, ask=asking, mode=options.mode, learning="queue") as hone:
         session = await open_session(hone, options)
-        await hone.library.load(skills)  # what cannot be had is said now, not after the first message
+        await hone.library.load(skills)  # report anything missing now, not after the first message
         with Interrupts() as interrupts:
             chat = Chat(hone, session, options, interrupts, skills)
             asking.pause = chat.screen.pause
@@ -81,7 +81,7 @@ async def _state(options: Options, skills: Sequence[str]) -> After:
 
 
 def _piped(options: Options, skills: Sequence[str]) -> int:
-    """Without a terminal to talk at, what is piped in is the task."""
+    """Run piped input as the task, if there is no terminal for a chat."""
     task = assemble(())
     if task.words.strip():
         return perform(options, task, skills)
@@ -90,13 +90,13 @@ def _piped(options: Options, skills: Sequence[str]) -> int:
 
 
 async def _check(options: Options) -> None:
-    """Raises SettingsError where there is no model."""
+    """Raise SettingsError if there is no model."""
     async with Hone(home=options.home, learning="queue") as hone:
         await open_session(hone, options)
 
 
 class Chat:
-    """Reads, sends, shows. Ends with Ctrl-D or /quit."""
+    """Reads, sends and shows messages. Ends with Ctrl-D or /quit."""
 
     def __init__(
         self,
@@ -112,7 +112,7 @@ class Chat:
         self._known: ChangeId | None = None
         self._waiting = 0
         self._typed: list[str] = []
-        """Messages and commands that were entered during a turn and are still to come."""
+        """Messages and commands that were entered during a turn and are still to be handled."""
         self._draft = ""
         self._options = options
         self._interrupts = interrupts
@@ -157,7 +157,7 @@ class Chat:
         return await self.screen.read(draft)
 
     async def _answer(self, message: str) -> None:
-        """Raises EOFError when the message says that it was the last one."""
+        """Answer a message. Raises EOFError if it was the last one."""
         command = parse(message)
         if command:
             await self._obey(*command)
@@ -202,8 +202,8 @@ class Chat:
         return [*(message.text for message, _ in steering.waiting), *self._typed]
 
     def _take_typed(self, turn: Turn, begun: str) -> None:
-        """What came too late for the turn is the next message; after a turn that was stopped or has failed,
-        it is a draft, as is a message that was begun."""
+        """Handle input that came too late for the turn: it is the next message, or a draft after a stopped or
+        failed turn, and so is a message that was begun."""
         late = self._state.session.steering.withdraw()
         if late and turn.stop is Stop.ANSWERED:
             self._typed.insert(0, "\n".join(late))
@@ -249,14 +249,15 @@ class Chat:
             self._say(visible(str(error)))
 
     async def _leave(self, session: Session, *, is_over: bool) -> None:
-        """A conversation that is over is reviewed now; one that was taken back, when its own time comes."""
+        """Leave the conversation. One that is over is reviewed now; one that was only set aside, when its own
+        time comes."""
         if is_over:
             await self._state.hone.lookback.leave(session.id)
         else:
             self._state.hone.lookback.forget(session.id)
 
     async def _wait_for(self, command: Coroutine[None, None, SlashResult]) -> SlashResult:
-        """Return what a command says. Ctrl-C stops it."""
+        """Return a command's output. Ctrl-C stops it."""
         obeying = asyncio.ensure_future(command)
         async with self.screen.working():
             with self._interrupts.heed(obeying.cancel):
@@ -277,24 +278,24 @@ class Chat:
         self._recall()
 
     async def _offer_trust(self) -> None:
-        """Ask about the folder where a lesson waits for that, unless the owner has begun to type."""
+        """Ask about the folder if a lesson waits for that, unless the owner has begun to type."""
         if self._typed or self._draft or not await self._trust.make(self._state.session):
             return
         with suppress(HoneError):
             self._waiting = len(await self._state.hone.ledger.pending())
-        # What was begun before the folder was trusted knows nothing of it; nothing was said yet.
+        # What began before the folder was trusted does not know that; nothing has been said yet.
         if not len(self._state.session.transcript):
             self._state.session = await open_session(self._state.hone, self._options)
 
     def _recall(self) -> None:
-        """The last exchange of a conversation that goes on."""
+        """Print the last exchange of a resumed conversation."""
         nodes = list(enumerate(self._state.session.transcript.nodes, 1))
         asked = [(number, node) for number, node in nodes if node.message.role is Role.USER]
         for number, node in (*asked[-1:], *nodes[-1:]) if asked else ():
             print("\n".join(entry(number, node, self._paint, width=columns())))
 
     async def _reckon(self) -> None:
-        """What the conversation has cost so far, the calls that shortened it included."""
+        """Update the status: what the conversation has cost so far, the calls that shortened it included."""
         session, store = self._state.session, self._state.hone.sessions
         with suppress(HoneError):
             spent = await store.spending(session.id) if len(session.transcript) else ()
@@ -308,7 +309,7 @@ class Chat:
             )
 
     async def _offer_skills(self) -> None:
-        """For Tab. A skill that has the name of a command is asked for with /skill."""
+        """Offer skills for Tab. A skill with the name of a command is requested with /skill."""
         library = self._state.hone.library
         with suppress(HoneError):
             latest = await library.keeper.ledger.latest()

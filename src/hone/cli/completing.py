@@ -1,6 +1,6 @@
-"""Complete names for a shell, and print the scripts that ask for them.
+"""Complete names for a shell, and print the completion scripts.
 
-Nothing here reaches the network or loads a plugin. The values are ids and names; titles are only shown beside
+Nothing here uses the network or loads a plugin. The values are ids and names; titles are only shown next to
 them, on one line and with control characters escaped.
 """
 
@@ -26,9 +26,9 @@ from hone.settings import Settings, home_folder
 SHELLS = ("bash", "zsh", "fish")
 VARIABLE = "_HONE_COMPLETE"
 SEARCHED, MOST = 1_000, 100
-"""Conversations that are looked through, and names that are offered."""
+"""How many conversations to search, and how many names to offer."""
 SHOWN = 60
-"""Characters that stand beside a name."""
+"""The most characters to show next to a name."""
 Found = Mapping[str, str]
 EPILOG = """\b
 Install it in bash:
@@ -63,7 +63,7 @@ def completion(shell: str) -> None:
 
 
 def find_names(what: str, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
-    """Return the names that begin like this. What cannot be read completes nothing."""
+    """Return the names with this prefix. Anything unreadable completes nothing."""
     try:
         found = _FINDERS[what](_find_home(ctx))
     except (HoneError, OSError):
@@ -78,8 +78,7 @@ def _find_home(ctx: click.Context) -> Path:
 
 
 async def _list_sessions(home: Path) -> Found:
-    """Return ids with titles, the latest first. The owner's settings are not needed, and their plugins stay
-    unloaded."""
+    """Return ids with titles, latest first. This needs no settings of the owner's, and loads no plugins."""
     async with Hone(home=home, settings=Settings(), learning="queue") as hone:
         every = await hone.sessions.list(SEARCHED)
     return {each.header.id: f"{day(each.updated)} {title_of(each)}" for each in every}
@@ -90,7 +89,7 @@ def _find_sessions(home: Path) -> Found:
 
 
 def _find_skills(home: Path) -> Found:
-    """Return the folders of the skills, and those that come with Hone."""
+    """Return the folders of the owner's skills, and the bundled skills."""
     folder = home / SKILLS
     own = sorted(each.name for each in folder.iterdir()) if folder.is_dir() else []
     return {name: "" for name in (*own, *bundled.names()) if SHAPE.fullmatch(name)}

@@ -1,4 +1,4 @@
-"""Make a message of what was typed, with the files it names and the outputs that were kept for it."""
+"""Compose a message from the typed text, the files it names and the outputs kept for it."""
 
 import sys
 from collections.abc import Callable
@@ -24,7 +24,7 @@ _RESOURCE = regex(r"(?<!\S)@[\w-]+:\S")
 
 
 class Composer:
-    """`say` prints a line beside the conversation."""
+    """`say` prints a line outside the conversation."""
 
     def __init__(self, hone: Hone, interrupts: Interrupts, paint: Paint, say: Callable[[str], None]) -> None:
         self._hone = hone
@@ -35,7 +35,7 @@ class Composer:
 
     async def compose(self, words: str, session: Session) -> Composed:
         """Return what to send, and its label if that is not the owner's. Raises Refused for a file that
-        cannot be attached; what was kept is still kept then."""
+        cannot be attached; in that case the kept outputs stay."""
         folder = text_to_path(session.header.folder)
         pictures, files = find_pictures(words, folder), find_files(words, folder)
         named = await self._ask_parts(words, folder)
@@ -61,12 +61,12 @@ class Composer:
         return [each for part in parts for each in await part.attach(words, folder)]
 
     def attaches(self, words: str, session: Session) -> bool:
-        """Tell whether a message names files or pictures, or would take along what was kept."""
+        """Tell whether a message names files or images, or would include kept outputs."""
         folder = text_to_path(session.header.folder)
         try:
             found = self._outputs or find_files(words, folder) or find_pictures(words, folder)
             return bool(found or _RESOURCE.search(words))
-        except HoneError:  # a picture that is not there: said when the message is sent
+        except HoneError:  # a missing image is reported when the message is sent
             return True
 
     async def run(self, command: str, session: Session) -> None:

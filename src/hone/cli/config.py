@@ -149,7 +149,7 @@ KEYS: Mapping[str, tuple[str, str]] = {
         "window = 64000\nvision = false",
     ),
 }
-"""Each key of hone.toml: what it is for, and its default or an example as it is written in the file."""
+"""Each key of hone.toml: its purpose, and its default or an example as written in the file."""
 
 TABLES = {
     "hooks": "[hooks]",
@@ -180,7 +180,7 @@ VARIABLES = (
     ("memory", "HONE_MEMORY_BACKEND"),
     ("memory", "HONE_MEMORY_URL"),
 )
-"""Which key of the file each variable wins over."""
+"""The key of the file that each variable overrides."""
 
 
 @click.group(
@@ -240,7 +240,7 @@ def unset(options: Options, key: str) -> None:
     if isinstance(written, dict):
         raise click.UsageError(f"{spell(name)} is a table. Name one of its keys, or use hone config edit.")
     if written is None:
-        parse_key(key)  # says what is wrong with a name that means nothing
+        parse_key(key)  # reports what is wrong with an unknown name
         click.echo(f"{spell(name)} is not set in {file}.")
         return
     _apply(file, {name: None})
@@ -248,8 +248,8 @@ def unset(options: Options, key: str) -> None:
 
 
 def _apply(file: Path, changes: Changes) -> None:
-    """Write changes to the settings file, unless they would bring a fault into it."""
-    with suppress(ValueError, OSError):  # is said when it is written
+    """Write changes to the settings file, unless they would make it invalid."""
+    with suppress(ValueError, OSError):  # reported when it is written
         before = {fault.says for fault in find_faults(file.parent, load_text(file))}
         after = find_faults(file.parent, load_changed(file, changes))
         if fault := next((each for each in after if each.says not in before), None):
@@ -315,7 +315,7 @@ def find_problems(file: Path) -> list[str]:
 
 
 def read_rest(home: Path) -> tuple[Settings, list[KeyPath]]:
-    """Return the settings without what is wrong in the file, and the keys that were left out."""
+    """Return the settings without the faults in the file, and the keys that were left out."""
     try:
         left = [fault.path for fault in find_faults(home, load_text(home / "hone.toml"))]
         return read(home, without=left), left
@@ -328,7 +328,7 @@ def settings_path(options: Options) -> Path:
 
 
 def make_home(file: Path) -> None:
-    """Make the folder of a file. Raises HoneError."""
+    """Create the folder of a file. Raises HoneError."""
     try:
         make_folder(file.parent)
     except OSError as error:
@@ -342,7 +342,7 @@ def _written(file: Path) -> Path:
 
 
 def template() -> str:
-    """The file `init` writes: every key, explained, as a comment."""
+    """Return the file that `init` writes: every key, explained, as a comment."""
     rows = [
         "# Remove a # to make its line count; `hone config` shows the settings in force.",
         "",
@@ -357,7 +357,7 @@ def template() -> str:
 
 
 def show(options: Options) -> int:
-    """Print all settings. What is wrong in the file is named first, and the rest of it is shown."""
+    """Print all settings. Faults in the file come first, then the rest of it."""
     file = settings_path(options)
     problems = find_problems(file)
     settings, left = read_rest(file.parent)
@@ -374,7 +374,7 @@ def show(options: Options) -> int:
 
 
 def sources(file: Path, environ: Mapping[str, str]) -> dict[str, str]:
-    """Return where the values come from that are not defaults. Of a file that is not TOML, none does."""
+    """Return the sources of values that are not defaults. A file that is not TOML provides none."""
     try:
         named = parse_text(file, load_text(file))
     except SettingsError:
@@ -392,7 +392,7 @@ def rows(settings: Settings, origin: Mapping[str, str]) -> Iterator[str]:
 
 
 async def model_rows(options: Options, settings: Settings) -> list[str]:
-    """Which model would be used and why, and which keys are there; never a key itself."""
+    """Return which model would be used and why, and which keys are set; never a key itself."""
     providers = list_providers(settings)
     environ = KeyedEnvironment(options.home or home_folder(), settings)
     wanted = options.model or settings.model

@@ -39,7 +39,7 @@ def list_keys(hint: Hint = Settings, above: KeyPath = ()) -> Iterator[KeyPath]:
 
 
 def split_key(text: str) -> KeyPath:
-    """Return the names of a key, whether it exists or not. Raises UsageError."""
+    """Split a key into its names, whether it exists or not. Raises UsageError."""
     path = parse_path(f"{text} = 0")
     if path in ((), ("",)):
         raise click.UsageError(f"{text!r} is not a key. Write it as in hone.toml, such as learning.turns.")
@@ -47,7 +47,7 @@ def split_key(text: str) -> KeyPath:
 
 
 def parse_key(text: str) -> tuple[KeyPath, Hint]:
-    """Return a key and the type of its value. Raises UsageError for one that does not exist."""
+    """Return a key and the type of its value. Raises UsageError if it does not exist."""
     path = split_key(text)
     hint: Hint = Settings
     for at, name in enumerate(path):
@@ -62,7 +62,7 @@ def parse_key(text: str) -> tuple[KeyPath, Hint]:
 
 
 def parse_value(path: KeyPath, hint: Hint, words: Sequence[str]) -> Value:
-    """Return the value that the words of a command line mean for this key. Raises UsageError."""
+    """Return the value of the command line's words for this key. Raises UsageError."""
     if find_fields(hint) or (find_entries(hint) is not None and len(path) == 1):
         raise click.UsageError(f"{spell(path)} is a table. Name one of its keys, or use hone config edit.")
     try:
@@ -74,7 +74,7 @@ def parse_value(path: KeyPath, hint: Hint, words: Sequence[str]) -> Value:
 
 
 def _convert(hint: Hint, words: Sequence[str]) -> Value:
-    """Raises ValueError."""
+    """Convert a text to a value. Raises ValueError."""
     kind = _plain(hint)
     if find_origin(kind) is tuple:
         return tuple(_convert_one(get_args(kind)[0], word) for word in _split(words))
@@ -93,14 +93,14 @@ def _convert_one(kind: Hint, word: str) -> Scalar:
 
 
 def _split(words: Sequence[str]) -> Sequence[str]:
-    """Return the entries of a list: each word, or those of one word that is a list in TOML."""
+    """Return the entries of a list: each word, or those of a single word that is a list in TOML."""
     if len(words) != 1 or not words[0].startswith("["):
         return words
     return [str(each) for each in tomllib.loads(f"x = {words[0]}")["x"]]
 
 
 def _guess(word: str) -> Scalar:
-    """Return what a word means where any value may stand: a number, true or false, or text."""
+    """Return the value of a word where any type is allowed: a number, true or false, or text."""
     for kind in (int, float):
         try:
             return kind(word)
@@ -114,7 +114,7 @@ def _fail() -> bool:
 
 
 def _plain(hint: Hint) -> Hint:
-    """Return the type without its bounds, and without None."""
+    """Return the type without its constraints, and without None."""
     if find_origin(hint) is Annotated:
         return get_args(hint)[0]
     others = [each for each in get_args(hint) if each is not NoneType]
@@ -122,7 +122,7 @@ def _plain(hint: Hint) -> Hint:
 
 
 def find_value(settings: Settings, path: KeyPath) -> Any:
-    """Return the value of a key. Raises UsageError if the owner has not named such a table."""
+    """Return the value of a key. Raises UsageError if the owner has no such table."""
     value: Any = shown_values(settings)
     for at, name in enumerate(path):
         if name not in value:
@@ -132,7 +132,7 @@ def find_value(settings: Settings, path: KeyPath) -> Any:
 
 
 def shown_values(settings: Settings) -> dict[str, Any]:
-    """Return the settings as they may be shown: without a password or a key that was pasted by mistake."""
+    """Return the settings to show: without a password or a key that was pasted by mistake."""
     values: dict[str, Any] = msgspec.to_builtins(settings)
     for provider in values["providers"].values():
         provider["key"] = name_variable(provider["key"])
@@ -145,17 +145,17 @@ def shown_values(settings: Settings) -> dict[str, Any]:
 
 
 def _name_only(text: str) -> str:
-    """Return a text that names a variable. Any other could be a key, and stays unsaid."""
+    """Return a text if it names a variable. Any other could be a key, and is hidden."""
     return text if not text or "${" in text else "(not shown)"
 
 
 def name_variable(name: str) -> str:
-    """Return the name of a variable. What is no name could be the key itself, and stays unsaid."""
+    """Return the name of a variable. Anything else could be the key itself, and is hidden."""
     return name if not name or name.isidentifier() else "(not the name of a variable)"
 
 
 def describe_values(value: Any, path: KeyPath) -> Iterator[str]:
-    """Yield a value as it is: text bare, a table by its keys, anything else as in hone.toml."""
+    """Yield lines for a value: bare text, a table by its keys, anything else as in hone.toml."""
     if isinstance(value, dict):
         for name, each in value.items():
             inner = describe_values(each, (*path, name)) if isinstance(each, dict) else None

@@ -1,4 +1,4 @@
-"""Open the home, run a session and handle Ctrl-C for the duration of one command."""
+"""Open the home, run a session and handle Ctrl-C for one command."""
 
 import asyncio
 import os
@@ -35,13 +35,13 @@ Act = Callable[[], object]
 Output = Iterable[str] | int | None
 
 FIND = "hone.cli.resuming:find_session"
-"""Loaded to continue a conversation."""
+"""Imported to continue a conversation."""
 RECENT = 20
-"""Reviews among which those are that nobody has seen."""
+"""How many reviews to search for ones that nobody has seen."""
 
 
 def with_home(options: Options, act: Callable[[Hone], Awaitable[Result]]) -> Result:
-    """Open the home for `act`. What there is to say beside the result goes to standard error."""
+    """Open the home for `act`. Anything to say besides the result goes to standard error."""
 
     async def whole() -> Result:
         async with Hone(home=options.home, learning="queue") as hone:
@@ -58,7 +58,8 @@ def with_home(options: Options, act: Callable[[Hone], Awaitable[Result]]) -> Res
 
 @contextmanager
 def unopened_home(options: Options) -> Iterator[Hone]:
-    """Give a home to a command that asks and waits. What it reads of a database elsewhere is closed."""
+    """Provide an unopened home for a command that asks and waits. What it reads from a remote database is
+    closed."""
     hone = Hone(home=options.home, learning="off")
     try:
         yield hone
@@ -68,8 +69,8 @@ def unopened_home(options: Options) -> Iterator[Hone]:
 
 
 def in_home(act: Callable[..., Awaitable[Output]]) -> Callable[..., int | None]:
-    """Make a command's function of a coroutine that gets the open home. Lines that it returns are printed
-    when the home is closed, a number is the exit code."""
+    """Turn a coroutine that gets the open home into a command's function. Lines that it returns are printed
+    when the home is closed; a number is the exit code."""
 
     @click.pass_obj
     @wraps(act)
@@ -84,7 +85,7 @@ def in_home(act: Callable[..., Awaitable[Output]]) -> Callable[..., int | None]:
 
 
 def ledger_of(hone: Hone) -> Keeper:
-    """Return the keeper for what reads the ledger. Raises Refused where there is none to open."""
+    """Return the keeper for reading the ledger. Raises Refused if there is none to open."""
     keeper = hone.keeper
     if keeper.rules.closed and not hone.stores.readonly:
         raise Refused(f"{keeper.rules.closed} Its log cannot be opened either.")
@@ -92,7 +93,7 @@ def ledger_of(hone: Hone) -> Keeper:
 
 
 def writable_keeper(hone: Hone) -> Keeper:
-    """Return the keeper for what changes the home. Raises Refused where nothing can be changed."""
+    """Return the keeper for changing the home. Raises Refused if nothing can be changed."""
     keeper = ledger_of(hone)
     if keeper.rules.closed:
         raise Refused(f"{keeper.rules.closed} Nothing was changed.")
@@ -126,14 +127,14 @@ def waiting(count: int, command: str, hint: str = "") -> str:
 
 
 def trust_hint(hone: Hone) -> str:
-    """Say how lessons of this folder would not have to wait; empty if it is trusted."""
+    """Say how lessons of this folder could take effect without waiting; empty if it is trusted."""
     if hone.folders.trusts(hone.folder):
         return ""
     return "this folder is not trusted; to trust it: hone trust"
 
 
 async def tell_past(hone: Hone) -> None:
-    """Say once how many entries are past their date."""
+    """Report once how many entries are past their date."""
     if count := len(await find_past(hone.keeper, hone.folder, hone.library.today)):
         one, many = "1 journal entry is past its date", f"{count:,} journal entries are past their date"
         hone.notices.append(f"{one if count == 1 else many} and no longer used: hone recheck")
@@ -156,7 +157,8 @@ async def recap(hone: Hone, command: str) -> list[str]:
 
 
 class Interrupts:
-    """While it is entered, Ctrl-C does what the innermost `heed` says, and nothing where there is none."""
+    """While this context is active, Ctrl-C does what the innermost `heed` says, or nothing if there is
+    none."""
 
     def __init__(self) -> None:
         self._steps: list[Act] = []
@@ -174,7 +176,8 @@ class Interrupts:
 
     @contextmanager
     def heed(self, *steps: Act) -> Iterator[None]:
-        """The first press does the first step, and so on; the last one repeats."""
+        """Handle Ctrl-C with these steps. The first press runs the first step, and so on; the last one
+        repeats."""
         outer, self._steps = self._steps, list(steps)
         try:
             yield
@@ -192,7 +195,7 @@ async def take_turn(
     aside: str = "",
     form: Form | None = None,
 ) -> Turn:
-    """Send a message. Ctrl-C ends the turn in order; pressed again, it does not wait for that order."""
+    """Send a message. Ctrl-C ends the turn in order; pressed again, it ends it at once."""
     sending = asyncio.ensure_future(session.send(message, emit, voice=voice, aside=aside, form=form))
     try:
         with interrupts.heed(session.cancel, sending.cancel):
@@ -214,7 +217,7 @@ def find_editor(file: Path) -> list[str]:
 
 
 def open_editor(file: Path) -> None:
-    """Return when the editor is closed. Raises HoneError if it cannot be started or has failed."""
+    """Run the editor until it is closed. Raises HoneError if it cannot be started or fails."""
     editor = find_editor(file)
     try:
         code = subprocess.run([*editor, str(file)], check=False).returncode

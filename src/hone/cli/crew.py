@@ -1,4 +1,4 @@
-"""Do what is delivered to a worker, for the owner of this home and for others in the same database."""
+"""Do a worker's deliveries, for the owner of this home and for others in the same database."""
 
 import asyncio
 from collections import OrderedDict
@@ -23,28 +23,28 @@ from hone.settings import Settings
 from hone.web.owners_hone import OwnersHone
 
 OPEN = 8
-"""Other owners whose Hone stays open for the next work."""
+"""How many other owners' Hones stay open for their next work."""
 REST = timedelta(minutes=10)
-"""Before what could not be tended is tried again."""
+"""The wait before failed background work is tried again."""
 PAID = (TicketKind.REVIEW, TicketKind.TEND, TicketKind.COMMAND)
 """Work that may call a model."""
 FILE_BACKEND, NO_BACKEND = "sqlite", "null"
 
 Tell = Callable[[Hone, str], None]
-"""Hears what became of a review, and that a Hone may have notices."""
+"""Hears the result of a review, and that a Hone may have notices."""
 
 
 def without_file(settings: Settings) -> Settings:
-    """Return the settings for work that belongs to another owner: a memory backend in a file of this worker's
-    would be gone with its folder."""
+    """Return the settings for another owner's work: a memory backend in a file of this worker's folder would
+    be lost with it."""
     if settings.memory.backend != FILE_BACKEND:
         return settings
     return replace(settings, memory=replace(settings.memory, backend=NO_BACKEND))
 
 
 class Crew:
-    """`tell` hears of each review that was worked on, and of `every` other one; `emit` of what features do.
-    `wrong` are reviews that failed."""
+    """`tell` hears of each review that was worked on, and with `every` of all others; `emit` of what features
+    do. `wrong` counts failed reviews."""
 
     def __init__(self, hone: Hone, tell: Tell, emit: Emit, *, every: bool = False) -> None:
         self._every = every
@@ -88,7 +88,7 @@ class Crew:
             await self._leave(item.owner)
 
     async def _limit(self, owner: str) -> None:
-        """Let learning spend no more than what the user has left of today."""
+        """Limit learning to what the user has left of today's budget."""
         hone, opened = self._others[owner], self._hone.stores.open_users
         if opened is None:
             return
@@ -118,14 +118,14 @@ class Crew:
         return await self._look_ahead(hone, hone.clock.now())
 
     async def _look_ahead(self, hone: Hone, again: datetime) -> WorkResult:
-        """Say when there is something to tend and a command to do. `again`: when to try what is left over
-        now. Who alone uses a home tends it from time to time, and need not know."""
+        """Return when the next background work and command are due. `again`: when to retry what is left now.
+        The only user of a home does that work from time to time, and need not know."""
         command = await asyncio.to_thread(CommandQueue(hone.documents, hone.clock).next_due)
         if not self._hone.stores.shared:
             return WorkResult(command=command)
         times = [again] if await has_work(hone) else []
         for part in hone.parts("next_tend"):
-            with suppress(HoneError):  # it says why when it is used
+            with suppress(HoneError):  # the error is reported when it is used
                 due = await part.next_tend()
                 times += [due] if due else []
         return WorkResult(True, min(times, default=None), command)
@@ -140,7 +140,7 @@ class Crew:
     async def _tend(self, hone: Hone) -> WorkResult:
         for part in hone.parts("tend"):
             await part.tend(self._emit)
-        if hone is self._hone:  # it attends to the rest beside this
+        if hone is self._hone:  # it does the other work in the background
             for part in hone.parts("notify"):
                 part.notify()
         else:
@@ -150,7 +150,7 @@ class Crew:
         return await self._look_ahead(hone, hone.clock.now() + REST)
 
     async def _open(self, owner: str) -> Hone:
-        """Open an owner's Hone, with a folder that is gone when this worker ends."""
+        """Open an owner's Hone, with a folder that is deleted when this worker ends."""
         async with self._opening:
             self._using[owner] = self._using.get(owner, 0) + 1
             if owner not in self._others:
@@ -163,7 +163,7 @@ class Crew:
             return self._others[owner]
 
     async def _leave(self, owner: str) -> None:
-        """Close those that were not used for long, and that nobody uses now."""
+        """Close those that have been idle for long."""
         if not owner:
             return
         async with self._opening:

@@ -69,7 +69,8 @@ async def _play(root: Path) -> None:
 
 
 def script() -> Script:
-    """What the model says: to the wish, to the correction, to the review's question, and in session two."""
+    """Return what the model says: to the wish, to the correction, to the review's question, and in session
+    two."""
     fix = rounds(
         assistant("Let me see where that price is made.\n", call("search_files", pattern="gross")),
         assistant(call("read_file", path="prices.py"), call("read_file", path="README.md")),
@@ -94,7 +95,7 @@ def script() -> Script:
 
 
 class Demo:
-    """One act after the other, each shown as a user would see it."""
+    """The demo, one act after the other, each shown as a user would see it."""
 
     def __init__(self, hone: Hone, stage: FakeProvider, paint: Paint) -> None:
         self._hone = hone
@@ -139,7 +140,7 @@ class Demo:
         return learned
 
     def _show_bytes(self, parent: bytes, child: bytes) -> None:
-        """The review's first request must be the conversation's last one and more."""
+        """Show that the review's first request begins with the conversation's last one."""
         shared = in_common(parent, child)
         if shared < len(parent) - len("]}"):
             raise HoneError(f"The fork left its parent's request after {shared:,} of {len(parent):,} bytes.")
@@ -154,7 +155,7 @@ class Demo:
         print(f"With the question it was {percent(job.cached)} of the review's first request.")
 
     async def _show_refused(self, learned: Learned) -> None:
-        """What it was not allowed to do."""
+        """Show what it was not allowed to do."""
         transcript = (await self._hone.sessions.load(learned.job.review)).transcript
         calls = {call.id: call for message in transcript for call in message.calls}
         for result in (message.result for message in transcript):
@@ -163,7 +164,7 @@ class Demo:
                 print(f"{self._paint.red('✗')} {describe(calls[result.call])}: {why}")
 
     def _show_prompt(self, session: Session) -> None:
-        """The part of the system prompt in which the journal stands."""
+        """Show the part of the system prompt with the journal."""
         _, found, after = session.agent.prefix.system.partition("# Journal\n")
         journal = takewhile(lambda row: not row or row.startswith(("## ", "- ")), after.split("\n"))
         rows = ["# Journal", *filter(None, journal)] if found else ["(no journal)"]
@@ -179,6 +180,6 @@ class Demo:
 
 
 def in_common(one: bytes, other: bytes) -> int:
-    """How many bytes both begin with."""
+    """Return how many bytes both begin with."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((at for at, (left, right) in pairs if left != right), min(len(one), len(other)))

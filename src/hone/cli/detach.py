@@ -1,4 +1,4 @@
-"""Leave a process behind that looks back over the conversations that were just left."""
+"""Leave a background process that looks back over the conversations that were just left."""
 
 import os
 import subprocess
@@ -15,18 +15,18 @@ from hone.runtime.claims import find_worker
 from hone.settings import Settings
 
 NO = ("", "0", "false", "no", "off")
-"""What a variable says that is not set."""
+"""Values that count as unset."""
 
 
 class After(StrEnum):
-    """Who looks back over what was just said."""
+    """Who looks back over the conversations that were just left."""
 
     BACKGROUND = "background"
     QUEUED = "queued"
     NONE = "none"
     """Nobody: nothing is due."""
     QUIET = "quiet"
-    """Nobody, but a process is left behind for other work, such as vectors for search."""
+    """Nobody, but a background process does other work, such as vectors for search."""
 
 
 SAID: Mapping[After, str] = {
@@ -36,13 +36,13 @@ SAID: Mapping[After, str] = {
 
 
 def is_detached(settings: Settings, environ: Mapping[str, str] = os.environ) -> bool:
-    """Tell whether a process may be left behind. Where builds run, none is."""
+    """Tell whether a background process is allowed. On build servers it is not."""
     waits = environ.get("CI", "").lower() not in NO or environ.get("HONE_LEARNING") == Schedule.QUEUE
     return settings.learning.after_exit == "detach" and not waits
 
 
 async def leave(hone: Hone) -> After:
-    """Say who looks back over the conversations of this process, which are left now."""
+    """Return who looks back over the conversations of this process, which are left now."""
     after = await _look_back(hone)
     if after is After.NONE and is_detached(hone.settings) and await has_work(hone):
         return After.QUIET
@@ -64,13 +64,13 @@ async def _look_back(hone: Hone) -> After:
             return After.NONE
         over_budget = await spent(hone.sessions, hone.bounds, now)
     except HoneError:
-        return After.NONE  # what cannot be read now is looked at by the next one
+        return After.NONE  # the next process handles what cannot be read now
     return After.BACKGROUND if is_detached(hone.settings) and not over_budget else After.QUEUED
 
 
 def spawn(home: Path, after: After) -> After:
-    """Start what was left for the background, unless it runs already. It has nothing of ours but the
-    environment: no terminal, no descriptor, no folder."""
+    """Start the background work, unless it runs already. The process inherits only the environment: no
+    terminal, no descriptor, no folder."""
     if after not in (After.BACKGROUND, After.QUIET) or find_worker(home) is not None:
         return after
     command = [sys.executable, "-P", "-m", "hone", "--home", str(home.absolute()), "worker", "--behind"]

@@ -28,9 +28,9 @@ from hone.stores.repair import Rebuilt
 
 SERVER = "hone.stores.postgres.examine:describe_server"
 ADVISE = "hone.stores.postgres.examine:advise"
-"""Loaded where the database is elsewhere."""
+"""Imported if the database is remote."""
 WITHOUT = ": does not hold"
-"""What the sandbox says of a way that was not chosen."""
+"""What the sandbox reports about a method that was not chosen."""
 
 
 @click.command(short_help="Check the home folder, the model and the sandbox.")
@@ -61,19 +61,19 @@ def doctor(options: Options, *, deep: bool, repair: bool) -> int:
 
 
 def mark(line: str, *, fine: bool) -> str:
-    """Return the sign before a line. What need not hold, and does not, is neither right nor wrong."""
+    """Return the sign before a line. An optional check that fails is neither right nor wrong."""
     return ("·" if WITHOUT in line else "✓") if fine else "✗"
 
 
 async def examine(options: Options, *, deep: bool = False) -> AsyncIterator[tuple[bool, str]]:
-    """What was found, line by line, and whether it is as it should be."""
+    """Yield the findings, line by line, and whether all is well."""
     async with Hone(home=options.home, learning="queue") as hone:
         async for found in examine_hone(hone, options.model, deep=deep):
             yield found
 
 
 async def examine_hone(hone: Hone, model: str, *, deep: bool = False) -> AsyncIterator[tuple[bool, str]]:
-    """Examine a home that is open."""
+    """Check an open home."""
     yield _home(hone.home)
     if found_keys := examine_keys(hone.home):
         yield found_keys
@@ -142,7 +142,7 @@ async def _stored(hone: Hone) -> AsyncIterator[tuple[bool, str]]:
 
 
 async def _compare_files(hone: Hone) -> AsyncIterator[tuple[bool, str]]:
-    """Compare what is printed from the ledger with it."""
+    """Compare the published files with the ledger."""
     keeper, same, edited = hone.keeper, 0, 0
     for target in await keeper.ledger.held_below(""):
         if places.is_outside(target):
@@ -162,7 +162,7 @@ def _name(file: str) -> str:
 
 
 async def mended(options: Options) -> AsyncIterator[tuple[bool, str]]:
-    """What was saved and what is gone."""
+    """Yield what was saved and what is lost."""
     home = options.home or home_folder()
     with suppress(SettingsError):  # a home with such settings can be repaired
         if Hone(home=home).settings.database:

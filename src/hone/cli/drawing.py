@@ -1,4 +1,4 @@
-"""Frame a drawing as a whole SVG file, readable in the light and in the dark."""
+"""Wrap a drawing into a complete SVG file, readable in light and dark mode."""
 
 from collections.abc import Iterable
 from html import escape
@@ -27,7 +27,7 @@ text { font: 13px system-ui, sans-serif; fill: #1f2328; }
 
 
 def framed(width: int, height: int, title: str, told: str, drawn: Iterable[str]) -> str:
-    """Return a whole SVG file, light and dark. `told` says in sentences what the drawing shows."""
+    """Return a complete SVG file, for light and dark mode. `told` describes the drawing in sentences."""
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
         f'height="{height}" role="img" aria-labelledby="title desc">'

@@ -1,7 +1,7 @@
 """Edit a copy of what is known in the user's editor, and merge what was saved.
 
-The copy has a known base. What was learned while the editor was open is merged three ways; the copy is kept
-whenever its words could not be taken.
+The copy has a known base. What was learned while the editor was open is merged three-way; the copy is kept
+whenever its words could not be saved.
 """
 
 import shutil
@@ -29,11 +29,11 @@ from hone.knowledge.skills.folder import EditDocument
 
 MUST_WAIT = "An editor that returns at once needs an option to wait, such as code --wait."
 TRIES = 5
-"""How often an edit is merged anew because others were faster."""
+"""How often an edit is merged again because others were faster."""
 
 
 class Edited(Struct, frozen=True):
-    """What came of an edit. `entry` is None if nothing has changed; `notices` are plain sentences."""
+    """The result of an edit. `entry` is None if nothing has changed; `notices` are plain sentences."""
 
     entry: Entry | None = None
     notices: tuple[str, ...] = ()
@@ -41,7 +41,7 @@ class Edited(Struct, frozen=True):
 
 UNCHANGED = Edited()
 Record = Callable[[Keeper, str, str], Awaitable[Entry]]
-"""Records a text in the place of the one that was read. Raises Conflict if another one is there by now."""
+"""Records a text in place of the one that was read. Raises Conflict if another one is there by now."""
 
 
 def edit_journal(options: Options, target: Target, place: Path, base: str) -> Edited:
@@ -77,7 +77,7 @@ def _edit(options: Options, target: Target, place: Path, base: str, record: Reco
 
 @contextmanager
 def _copied(name: str, text: str) -> Iterator[Path]:
-    """Give a private copy, gone at the end. If something fails, it stays, unless it says what it said."""
+    """Yield a private copy, deleted at the end. If something fails, it stays, unless it is unchanged."""
     folder = Path(tempfile.mkdtemp(prefix="hone-edit-"))
     copy = folder / name
     atomic.write(copy, text.encode(), durable=False)
@@ -109,13 +109,14 @@ async def _merge(hone: Hone, target: Target, base: str, saved: str, record: Reco
         now = (await keeper.files(target)).get(path, b"").decode()
         try:
             return await _record_merged(keeper, (base, now, saved), split, record)
-        except Conflict:  # somebody was faster
+        except Conflict:  # another writer was faster
             continue
     raise Conflict("Others keep changing it; nothing was changed. Try again.")
 
 
 async def _record_merged(keeper: Keeper, texts: tuple[str, str, str], split: Split, record: Record) -> Edited:
-    """Where both sides changed the same place, keep both; if that cannot be used, keep the user's."""
+    """Record a merge. If both sides changed the same place, keep both; if that is unusable, keep the
+    user's."""
     base, now, saved = texts
     merged = merge(base, now, saved, split, both=True)
     if merged.text == now:

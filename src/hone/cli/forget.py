@@ -54,7 +54,8 @@ def parsed(source: str) -> tuple[str, int | None]:
 
 
 async def _session(hone: Hone, keeper: Keeper, beginning: str) -> SessionId:
-    """One that is there, by its beginning, or one that is gone, by its whole id: the ledger knows it."""
+    """Return a session: an existing one by the start of its id, or a deleted one, which the ledger knows, by
+    its full id."""
     try:
         return await hone.sessions.find(beginning)
     except Missing:
@@ -66,13 +67,13 @@ async def _session(hone: Hone, keeper: Keeper, beginning: str) -> SessionId:
 async def resting(
     keeper: Keeper, sessions: Iterable[SessionId], message: int | None = None
 ) -> list[DescribedChange]:
-    """What rests on any of them, the newest first."""
+    """Return what rests on any of them, newest first."""
     found = {entry.id: entry for each in sessions for entry in await find_derived(keeper, each, message)}
     return await describe(keeper, [found[id] for id in sorted(found, reverse=True)])
 
 
 async def withdrawn(keeper: Keeper, entries: Sequence[Entry]) -> int:
-    """Withdraws, says so, and gives the exit code."""
+    """Withdraw changes, report that, and return the exit code."""
     result = await withdraw(keeper, entries)
     for made in result.entries:
         answered = "undone" if made.change.kind is ChangeKind.UNDO else "rejected"

@@ -1,4 +1,5 @@
-"""Lay out the help of commands. No line breaks a command, a word with hyphens, or a sentence off."""
+"""Lay out the help of commands. A line break never splits a command, a hyphenated word, or a sentence in
+two."""
 
 from collections.abc import Iterable
 
@@ -9,7 +10,7 @@ from hone.core.regex import regex
 from hone.registry import list_below, list_commands
 
 _HARD_SPACE, _HARD_HYPHEN = "\xa0", "\u2011"
-"""What lines are not broken at. The reader gets ordinary ones, to copy."""
+"""Characters without line breaks. The output has ordinary ones, to copy."""
 _LOOSE = str.maketrans({_HARD_SPACE: " ", _HARD_HYPHEN: "-"})
 _COMMAND = regex(
     rf"(?<![\w./-])hone\s+(?:--?[a-z-]+|(?:{'|'.join(list_commands())})\b(?:\s+(?:[a-z]+|--?[a-z-]+|[A-Z]+))?)"
@@ -17,7 +18,7 @@ _COMMAND = regex(
 _LONGEST = 1_000
 """Characters of a first sentence."""
 _PLAIN = "\b"
-"""Begins a paragraph that is printed as it stands."""
+"""Begins a paragraph that is printed unchanged."""
 
 
 class HelpFormatter(click.HelpFormatter):
@@ -38,7 +39,7 @@ class HelpFormatter(click.HelpFormatter):
 
 
 class CommandGroup(click.Group):
-    """Lists its commands with the whole first sentence of each, however narrow the screen is."""
+    """Lists its commands with the full first sentence of each, however narrow the screen is."""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         found = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
@@ -48,7 +49,7 @@ class CommandGroup(click.Group):
 
 
 class ExtendedGroup(CommandGroup):
-    """Has its own commands, and those that features add; these are loaded when they are called."""
+    """Has built-in commands, and commands of features, which are imported when they are called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted({*super().list_commands(ctx), *list_below(self.name or "")})

@@ -26,7 +26,7 @@ MANY = 100_000
 
 
 class Inspected(Struct, frozen=True):
-    """`taken` are the changes that the owner's hand edits have become."""
+    """`taken` are the changes made from the owner's manual edits."""
 
     name: str
     taken: Sequence[Entry] = ()
@@ -34,7 +34,8 @@ class Inspected(Struct, frozen=True):
 
 
 async def inspect(keeper: Keeper, disk: FileTree | None, name: str) -> Inspected:
-    """Without a `disk`, where a database elsewhere serves skills, only what is known is checked."""
+    """Inspect a skill. Without a `disk`, when a remote database serves skills, only what is known is
+    checked."""
     target, before = skill(name), await keeper.ledger.latest()
     problems: list[str] = []
     try:
@@ -51,8 +52,8 @@ async def inspect(keeper: Keeper, disk: FileTree | None, name: str) -> Inspected
 
 
 async def inspect_all(keeper: Keeper, disk: FileTree | None) -> tuple[Sequence[Inspected], Sequence[str]]:
-    """Inspect every skill, and name what else lies where skills should. Files that are still those that Hone
-    published are not read again."""
+    """Inspect every skill, and name other things found among them. Files that are still as Hone published
+    them are not read again."""
     if disk is None:
         held = await keeper.ledger.held_below(SKILL)
         return [await inspect(keeper, None, places.name_of(target)) for target in sorted(held)], ()
@@ -64,7 +65,7 @@ async def inspect_all(keeper: Keeper, disk: FileTree | None) -> tuple[Sequence[I
 
 
 async def _find_untouched(keeper: Keeper, disk: FileTree) -> set[str]:
-    """Return the valid skills whose folders hold the files that were published, and nothing else."""
+    """Return the valid skills whose folders hold exactly the published files."""
     held = await keeper.ledger.held_below(SKILL)
     published = await keeper.ledger.published_files(held)
     contents = await keeper.ledger.contents({each for digests in held.values() for each in digests.values()})
@@ -72,7 +73,7 @@ async def _find_untouched(keeper: Keeper, disk: FileTree) -> set[str]:
     try:
         lying = await asyncio.to_thread(disk.listing, places.SKILLS, most=MANY)
     except HoneError:
-        return set()  # one by one, each says what is wrong with it
+        return set()  # one by one, since each reports its own fault
     folders: dict[str, list[FoundFile]] = {}
     for each in lying:
         folders.setdefault(places.skill_folder(each.path), []).append(each)
@@ -100,7 +101,7 @@ def _is_valid(target: Target, files: Files) -> bool:
 
 
 async def _strangers(disk: FileTree, name: str, files: Files) -> list[str]:
-    """What lies in the folder and is no file."""
+    """Return what is in the folder and is not a file."""
     folder = places.home_of(skill(name), {path: digest(data) for path, data in files.items()})
     found = await asyncio.to_thread(disk.listing, folder)
     return [
@@ -109,7 +110,7 @@ async def _strangers(disk: FileTree, name: str, files: Files) -> list[str]:
 
 
 async def names(keeper: Keeper, disk: FileTree) -> tuple[Sequence[str], Sequence[str]]:
-    """Of all skills that are known or lie there, and what else lies where skills should."""
+    """Return the names of all skills that are known or on disk, and other things found among them."""
     known_skills = await keeper.ledger.held_below(SKILL)
     known = {places.name_of(target): ARCHIVED in held for target, held in known_skills.items()}
     lying = await asyncio.to_thread(disk.listing, places.SKILLS, depth=1, most=MANY)
@@ -131,7 +132,7 @@ async def names(keeper: Keeper, disk: FileTree) -> tuple[Sequence[str], Sequence
 
 
 async def states(library: Library, name: str, change: int | None) -> tuple[Files, Files]:
-    """What the skill held at first and holds now, or before and after one change."""
+    """Return what the skill held at first and holds now, or before and after one change."""
     ledger, target = library.keeper.ledger, skill(name)
     await library.keeper.files(target)
     made = [each for each in reversed(await ledger.entries(ChangeQuery(target=target))) if each.change.deltas]
@@ -144,7 +145,7 @@ async def states(library: Library, name: str, change: int | None) -> tuple[Files
     first: dict[str, str] | None = None
     held: dict[str, str] = {}
     for each in made:
-        after = fold(held, each.change)  # one that still waits, too: what it would make of it
+        after = fold(held, each.change)  # for a pending change, too: what it would make of the skill
         if each.id == change:
             return await load_held(ledger, held), await load_held(ledger, after)
         if each.change.standing is ChangeState.ACTIVE:

@@ -71,7 +71,7 @@ def _changed(plan: InstallPlan, old: Files) -> Iterator[str]:
 
 
 def fetched(options: Options, source: str, folder: str, ref: str, name: str) -> tuple[InstallPlan, str]:
-    """What would be installed, and where it comes from: the skill in the `folder` of a source, as of `ref`,
+    """Return what would be installed, and its source: the skill in the `folder` of a source, as of `ref`,
     under a name. Raises Refused."""
     if source.startswith(SERVER):
         return _fetch_from_server(options, source, folder, name)

@@ -94,7 +94,7 @@ def remove(options: Options, name: str) -> None:
 
 
 def find_variable(name: str, providers: Iterable[Provider]) -> str:
-    """Return the variable of a provider's key. Raises UsageError, which does not repeat what may be a key."""
+    """Return the variable of a provider's key. Raises UsageError, which never repeats what may be a key."""
     known = [each for each in providers if each.key]
     for each in known:
         if name in (each.name, each.key):
@@ -108,12 +108,12 @@ def find_variable(name: str, providers: Iterable[Provider]) -> str:
 
 
 def _is_variable(name: str) -> bool:
-    """Tell whether this can only be the name of a variable. What has no underscore may be a key."""
+    """Tell whether a text must be the name of a variable. Without an underscore it may be a key."""
     return _VARIABLE.fullmatch(name) is not None
 
 
 def ask_key(variable: str) -> str:
-    """Ask for a key without showing it, or read it from standard input if nobody is there."""
+    """Ask for a key without echoing it, or read it from standard input if nobody is there."""
     if at_terminal():
         return str(click.prompt(f"{variable} (not shown)", hide_input=True, default="", show_default=False))
     return read_piped()

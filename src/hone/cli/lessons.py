@@ -14,12 +14,12 @@ from hone.core.ledger import ChangeState
 from hone.knowledge.wording import CHAT, SHELL
 
 GRACE = 3.0
-"""Seconds that somebody who leaves is kept for a review that is at work."""
+"""Seconds that a leaving user is kept for a running review."""
 
 
 class Lessons:
-    """`show` puts lines above the prompt, and says whether it could; what it could not, `untold` has. `say`
-    is for when there is no prompt any more."""
+    """`show` prints lines above the prompt, and tells whether it could; `untold` holds the others. `say` is
+    for when there is no prompt any more."""
 
     def __init__(self, hone: Hone, show: Callable[[str], bool], say: Callable[[str], object] = print) -> None:
         self._hone = hone
@@ -32,7 +32,7 @@ class Lessons:
         self._failures: set[str] = set()
 
     def begin(self) -> None:
-        """From now on, reviews are done, those that earlier processes left included."""
+        """Do reviews from now on, including those that earlier processes left."""
         self._hone.background.attend(self._hear)
 
     def untold(self) -> list[str]:
@@ -40,12 +40,12 @@ class Lessons:
         return found
 
     def waiting(self) -> int:
-        """How many changes waited for the owner when that was last told here; once."""
+        """Return how many changes waited for the owner when that was last reported here; once."""
         told, self._waiting = self._waiting, 0
         return told
 
     async def finish(self) -> None:
-        """Tell what a review learned that is about to end. Others are left to the next process."""
+        """Report what a review that is about to end learned. Others are left to the next process."""
         self._way, self._left = SHELL, True
         await self._hone.background.finish_current(GRACE)
         await asyncio.gather(*self._telling)
@@ -59,7 +59,7 @@ class Lessons:
             self._tell_failure(event.job)
 
     async def _tell(self, learned: Learned | Curated) -> None:
-        """A line that cannot be made is in `hone log` all the same."""
+        """Report lessons. A line that cannot be made is still in `hone log`."""
         with suppress(HoneError):
             show = self._hone.settings.learning.show
             text = "\n".join(await learned_lines(self._hone.keeper, learned, show, self._way, columns()))
@@ -68,7 +68,7 @@ class Lessons:
             self._put(text)
 
     def _tell_failure(self, job: Job) -> None:
-        """Say why once, however many reviews fail for the same reason."""
+        """Report a failure once, however many reviews fail for the same reason."""
         if self._hone.settings.learning.show != "off" and job.error not in self._failures:
             self._failures.add(job.error)
             self._put("\n".join(wrap_words(failed_line(job, self._way))))

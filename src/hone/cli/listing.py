@@ -26,9 +26,9 @@ from hone.core.visible import one_line, visible
 from hone.prompt.news import headline
 
 FOLDED = 4
-"""Lines of a call or a result that are shown unless all are asked for."""
+"""How many lines of a call or a result to show unless all are requested."""
 AROUND = 3
-"""Messages before and after the one that is asked for."""
+"""How many messages to show before and after the requested one."""
 SPEAKERS = {Role.USER: "you", Role.ASSISTANT: "hone", Role.TOOL: "result"}
 ITSELF, HOOK = "hone, to itself", "a hook"
 TITLES = ("id", "last active", "messages", "model", "about")
@@ -58,8 +58,8 @@ def transcript(
     at: int | None = None,
     width: int | None = None,
 ) -> Iterator[str]:
-    """Line by line, all or what is around a message; the numbers are those that `branch --at` takes. With a
-    width, what was said is broken between words."""
+    """Yield a transcript, line by line, all of it or what is around a message; the numbers are those for
+    `branch --at`. With a width, speech is wrapped between words."""
     yield from heading(stored, paint)
     for number, node in enumerate(stored.transcript.nodes, 1):
         if at is not None and abs(number - min(at, len(stored.transcript))) > AROUND:
@@ -102,7 +102,7 @@ def entry(
 
 
 def brief(number: int, node: Node) -> str:
-    """A message on one line."""
+    """Return a message on one line."""
     message = node.message
     said = message.text or (message.result.text if message.result else "")
     calls = "".join(f" → {describe(call)}" for call in message.calls)

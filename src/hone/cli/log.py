@@ -94,7 +94,7 @@ async def log(
     if it is wrong.
     """
     keeper = ledger_of(hone)
-    # What the owner has edited by hand is taken in, so that it is in the log like everything else.
+    # Merge the owner's manual edits first, so that they are in the log like everything else.
     for place in journals(hone.folder):
         await keeper.text(place)
     await hone.library.listed()
@@ -139,7 +139,7 @@ async def show(hone: Hone, id: ChangeId, as_json: bool) -> Iterable[str]:
 
 
 async def _measured(hone: Hone, entry: Entry) -> Sequence[str]:
-    """Return what was measured about the lessons that a change brought and that are in effect."""
+    """Return what was measured about a change's lessons that are still in effect."""
     target, keeper = entry.change.target, hone.keeper
     if target.startswith(SKILL):
         files = await keeper.files(target)
@@ -155,7 +155,7 @@ async def _measured(hone: Hone, entry: Entry) -> Sequence[str]:
 
 
 def tell_link(each: Link) -> str:
-    """One step of what took the place of what."""
+    """Describe one step of a chain of replacements."""
     entry = each.entry
     name = one_line(entry.change.author.name, 40)
     added = "brought back" if entry.change.kind is ChangeKind.UNDO else "added"
@@ -165,7 +165,7 @@ def tell_link(each: Link) -> str:
 
 
 def link_data(link: Link) -> dict[str, object]:
-    """For programs."""
+    """Return a step for programs."""
     entry = link.entry
     return {
         "change": entry.id,
@@ -221,7 +221,7 @@ async def _between(keeper: Keeper, first: Entry, last: Entry) -> Sequence[Step]:
 
 
 async def _held_after(keeper: Keeper, last: Entry) -> Files:
-    """What the target held then: its changes up to that one, in their order."""
+    """Return what the target held then: its changes up to that one, in order."""
     held: dict[str, str] = {}
     for entry in reversed(await keeper.ledger.entries(ChangeQuery(target=last.change.target))):
         if entry.id <= last.id and entry.change.standing is ChangeState.ACTIVE:
@@ -230,7 +230,7 @@ async def _held_after(keeper: Keeper, last: Entry) -> Files:
 
 
 def target_of(word: str, folder: str) -> str:
-    """What the ledger calls it; with a colon at the end, all that begin like this."""
+    """Return the ledger's name of a target; with a final colon, it matches all that begin with it."""
     if word in (MEMORY, USER, SKILL, PROJECT) or word.startswith((SKILL, ITEM, COPY, SECTION)):
         return word
     if word == PROJECT[:-1]:

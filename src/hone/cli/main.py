@@ -46,12 +46,12 @@ EXAMPLES = (
     ("hone demo", "watch Hone work, without a key"),
 )
 NARROW = 72
-"""On a screen that is not wider, what a long example means stands below it."""
+"""On a screen at most this wide, the meaning of a long example is below it."""
 UNKNOWN = "hone.cli.unknown:check_task"
-"""Loaded for a word that is no command."""
+"""Imported for a word that is not a command."""
 
 FORMATTER = "hone.cli.help_formatter:HelpFormatter"
-"""Loaded with the first help."""
+"""Imported with the first help."""
 
 
 def make_formatter(**widths: int | None) -> click.HelpFormatter:
@@ -63,7 +63,7 @@ click.Context.formatter_class = staticmethod(make_formatter)  # type: ignore[ass
 
 
 class LazyGroup(click.Group):
-    """Knows its sub-commands by name and short help, and loads the one that is called."""
+    """Knows its subcommands by name and short help, and imports the one that is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(list_commands())
@@ -73,7 +73,7 @@ class LazyGroup(click.Group):
         try:
             command = import_object(place) if place else None
         except ModuleNotFoundError as error:
-            # A feature that was taken out is unknown; what a command itself misses is an error.
+            # A deleted feature is unknown; a command that fails to import is an error.
             if not place.startswith(f"{error.name}.") and not place.startswith(f"{error.name}:"):
                 raise
             return None
@@ -82,14 +82,14 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Take words that name no command for a task, unless they look like a typo."""
+        """Treat words that name no command as a task, unless they look like a typo."""
         if ctx.resilient_parsing or args[0].startswith("--") or self.get_command(ctx, args[0]):
             return super().resolve_command(ctx, args)
         import_object(UNKNOWN)(args, list_commands())
         return "run", self.get_command(ctx, "run"), args
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list["CompletionItem[str]"]:
-        """Offer the commands of the table, without loading them."""
+        """Offer the commands of the table, without importing them."""
         make = import_object("click.shell_completion:CompletionItem")
         names = {name: help for name, (_, help) in list_commands().items() if name.startswith(incomplete)}
         options = click.Command.shell_complete(self, ctx, incomplete)
@@ -166,12 +166,12 @@ def cli(
 
 
 def main() -> None:
-    """The console entry: an exit code and, where something went wrong, one plain message."""
+    """Run the command: return an exit code and, after an error, print one plain message."""
     sys.exit(perform(sys.argv[1:]))
 
 
 def perform(arguments: Sequence[str]) -> int:
-    # A terminal that cannot spell a letter gets its number, never an error in place of an answer.
+    # If the terminal's encoding lacks a letter, print its number instead of an error.
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
@@ -200,5 +200,5 @@ def perform(arguments: Sequence[str]) -> int:
 
 
 def _give_up_output() -> None:
-    """Or else the interpreter complains at its end, when it flushes what is left."""
+    """Discard the output, or the interpreter reports an error at exit when it flushes the rest."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -147,7 +147,7 @@ def edit(options: Options, part: str) -> None:
 
 
 async def _named(hone: Hone, match: str, part: str | None) -> tuple[str | None, str]:
-    """Return the part and the text of the entry that a change brought; other names are words of it."""
+    """Return the part and the text of the entry that a change added; other names are words of an entry."""
     if not (match.isascii() and match.isdigit()):
         return part, match
     found = [
@@ -163,7 +163,8 @@ async def _named(hone: Hone, match: str, part: str | None) -> tuple[str | None, 
 
 
 async def _synced(keeper: Keeper, target: Target) -> str:
-    """Unlike a mere look, this raises StoreError if the file cannot be read."""
+    """Return what is known, merged with the file. Unlike a plain read, this raises StoreError if the file is
+    unreadable."""
 
     async def take() -> str:
         async with keeper.lock():
@@ -173,8 +174,8 @@ async def _synced(keeper: Keeper, target: Target) -> str:
 
 
 async def _change(hone: Hone, part: str | None, edit: Edit, match: str = "") -> list[str]:
-    """By the same way as everybody's edits, with the owner as author. Where no part is named, it is the one
-    that has an entry with `match` in it."""
+    """Make a change the same way as everybody else, with the owner as author. Without a named part, use the
+    one that has an entry with `match` in it."""
     keeper, known = hone.keeper, targets(hone.folder)
     target = known[part] if part else await _holder(keeper, known, match)
     [entry] = await keeper.note([(target, edit)], OWNER)
@@ -187,7 +188,7 @@ async def _change(hone: Hone, part: str | None, edit: Edit, match: str = "") -> 
 
 
 async def _holder(keeper: Keeper, targets: Mapping[str, Target], match: str) -> Target:
-    """The one part with an entry like this. Raises Refused if several have one, or none."""
+    """Return the only part with such an entry. Raises Refused if several have one, or none."""
     wanted = journal.normalize(match)
     having = [
         name
@@ -203,7 +204,7 @@ async def _holder(keeper: Keeper, targets: Mapping[str, Target], match: str) -> 
 
 
 def rows(section: Section, paint: Paint, measured: Measured) -> Iterator[str]:
-    """`measured` is what experiments say of an entry."""
+    """Yield the rows of a table. `measured` is what experiments say about an entry."""
     about = section.target.removeprefix(PROJECT)
     belongs = f" (for {one_line(about, 200)})" if about != section.target else ""
     room = section.room if section.limit else "switched off in the settings: in no prompt"

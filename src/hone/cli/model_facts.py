@@ -21,7 +21,7 @@ LABEL = 16
 
 
 class ModelFacts(Struct, frozen=True):
-    """`place` is its address, if it has one. `silence`: seconds after which a review is due; None: never."""
+    """`place` is its address, if it has one. `silence`: seconds before a review is due; None: never."""
 
     name: str
     place: str
@@ -43,8 +43,8 @@ async def show(hone: Hone, name: str) -> str:
 
 
 async def gather(hone: Hone, name: str) -> ModelFacts:
-    """Collect the facts about a model, for which a known provider needs no key. Raises SettingsError if
-    nobody knows the model."""
+    """Collect the facts about a model; a known provider needs no key for this. Raises SettingsError for an
+    unknown model."""
     known = {each.name: each for each in reversed(list_providers(hone.settings))}
     provider, _, model = name.partition("/")
     if provider in known and (model or known[provider].default):
@@ -100,7 +100,7 @@ def _window(rule: CacheRule) -> str:
 
 
 def _cost(terms: ModelTerms, price: float | None, factor: float | None) -> str:
-    """Write a price of the cache, as far as it is known, and what it is of the price of fresh input."""
+    """Write a cache price, as far as it is known, and its share of the price of fresh input."""
     if terms.price and terms.price.input and price is not None:
         return f"${price:.3f} ({price / terms.price.input:.3g} times fresh input)"
     return "not known" if factor is None else f"{factor:g} times fresh input"

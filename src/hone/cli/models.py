@@ -12,7 +12,7 @@ from hone.runtime.offers import ModelOffer, ModelOffers, find_offers
 
 TITLES = ("  model", "window", "input", "output", "why it can be used")
 MOST = 10
-"""Models of one provider that are listed."""
+"""How many models of one provider to list."""
 NONE = "No model can be used yet. Choose one: hone setup"
 
 
@@ -25,7 +25,7 @@ async def look(hone: Hone) -> ModelOffers:
 
 
 async def find_current(hone: Hone) -> str:
-    """Return the model that is used without a choice, or nothing."""
+    """Return the model that is used by default, or nothing."""
     try:
         return await hone.model()
     except HoneError:

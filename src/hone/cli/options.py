@@ -1,4 +1,4 @@
-"""What all commands share: global options, standard input, exit codes and error messages."""
+"""Code that all commands share: global options, standard input, exit codes and error messages."""
 
 import sys
 from collections.abc import Callable
@@ -15,19 +15,19 @@ FAILED, USAGE, INTERRUPTED = 1, 2, 130
 Command = TypeVar("Command", bound=Callable[..., Any])
 MODES = ("plan", "ask", "auto", "full")
 COMPLETE = "hone.cli.completing:find_names"
-"""Loaded when a shell asks."""
+"""Imported when a shell asks."""
 FIT = "hone.cli.output:fit_lines"
-"""Loaded for a message on a screen."""
+"""Imported for a message on a screen."""
 HOURS = {"h": 1, "d": 24, "w": 168}
 
 
 PICK = "?"
-"""The id of a conversation that the owner has yet to choose."""
+"""Stands for the conversation that the owner still has to choose."""
 
 
 class Options(NamedTuple):
-    """What stands before the subcommand, and what a subcommand notes. `last` continues the conversation of
-    this folder that was active last; `calls`, `allow` and `deny` hold instead of or beside the settings."""
+    """The options before the subcommand, and those that a subcommand adds. `last` continues the latest
+    conversation of this folder; `calls` overrides the setting, `allow` and `deny` add to theirs."""
 
     model: str = ""
     home: Path | None = None
@@ -43,7 +43,7 @@ class Options(NamedTuple):
     deny: tuple[str, ...] = ()
 
     def check(self) -> None:
-        """Raises UsageError for options that do not go together."""
+        """Raise UsageError for options that do not go together."""
         if self.resume and self.last:
             raise click.UsageError("-r names a conversation and -c takes the last one: use one of them.")
         if self.template and (self.resume or self.last):
@@ -51,7 +51,7 @@ class Options(NamedTuple):
 
 
 def note(field: str) -> Callable[[click.Context, click.Parameter, Any], None]:
-    """Return a callback that puts the value of an option into the options."""
+    """Return a callback that stores the value of an option in the options."""
 
     def put(ctx: click.Context, _: click.Parameter, value: Any) -> None:
         if value and isinstance(ctx.obj, Options):
@@ -77,24 +77,24 @@ def complain(message: str, code: int) -> int:
 
 
 def fit_complaint(message: str) -> str:
-    """Return a message for standard error: on a screen, its lines are broken between words."""
+    """Return a message for standard error: on a screen, its lines are wrapped between words."""
     return "\n".join(import_object(FIT)(message)) if sys.stderr.isatty() else message
 
 
 def at_terminal() -> bool:
-    """Return whether somebody can be asked."""
+    """Tell whether somebody can be asked."""
     return sys.stdin is not None and sys.stdin.isatty()
 
 
 def read_piped() -> str:
-    """Read all of the standard input. Bytes that are no text are marked as such."""
+    """Read all of standard input. Bytes that are not text are escaped."""
     if sys.stdin is None:
         return ""
     return sys.stdin.buffer.read().decode("utf-8", "replace").removeprefix("\ufeff")
 
 
 def confirm(question: str, alone: str, *, yes: bool) -> bool:
-    """Ask the owner unless they said `yes` already. Raises UsageError, `alone`, where nobody can be asked."""
+    """Ask the owner unless they said `yes` already. Raises UsageError with `alone` if nobody can be asked."""
     if not yes and not at_terminal():
         raise click.UsageError(alone)
     return yes or click.confirm(question)
@@ -107,7 +107,7 @@ def limit_option(help: str, most: int | None = None, default: int = 20) -> Calla
 
 
 def mode_option(*, noted: bool = False) -> Callable[[Command], Command]:
-    """Add `--mode`. If it is `noted`, it goes into the options, as if it stood before the subcommand."""
+    """Add `--mode`. With `noted`, it goes into the options, as if it preceded the subcommand."""
     help = "How much Hone does without asking; see hone permissions. [default: hone.toml, or auto]"
     kind = click.Choice(MODES)
     if not noted:

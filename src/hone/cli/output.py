@@ -17,7 +17,7 @@ from hone.core.visible import one_line, visible
 from hone.files.atomic import create_file
 
 HARD_SPACE = "\xa0"
-"""Where no line is broken."""
+"""A width at which no line is wrapped."""
 _COMMAND = regex(r"(?<=: )(?:hone|/[a-z]+)(?: \S*[^\s.,;])+$")
 _WORDS = regex(r"([ \t-\r]*)([^ \t-\r]+)")
 _JOINER = "\u200d"
@@ -28,9 +28,9 @@ _CLOSING = (
     + "".join(map(chr, range(0x1F3FB, 0x1F400)))  # the skin of the person before it
 )
 LONGEST = 10_000
-"""Characters of a cell that goes into a pipe."""
+"""The most characters of a cell in a pipe."""
 LEAST = 20
-"""Characters that the last column of a table gets at least, beside the others."""
+"""The fewest characters for the last column of a table, next to the others."""
 
 
 def columns() -> int:
@@ -39,23 +39,23 @@ def columns() -> int:
 
 
 def screen_width() -> int | None:
-    """Return how wide the screen is that standard output goes to; None for a pipe or a file."""
+    """Return the width of the screen behind standard output; None for a pipe or a file."""
     return columns() if sys.stdout.isatty() else None
 
 
 def lay_out(
     titles: Sequence[str], rows: Sequence[Sequence[str]], width: int | None, right: Collection[str] = ()
 ) -> list[str]:
-    """Set cells in columns, those named in `right` at their right edge. Without a width, as in a pipe, each
-    row is one whole line; with one, nothing is wider."""
+    """Set cells in columns, those named in `right` right-aligned. Without a width, as in a pipe, each row is
+    one line; with one, nothing is wider."""
     return [line for lines in lay_out_rows(titles, rows, width, right) for line in lines]
 
 
 def lay_out_rows(
     titles: Sequence[str], rows: Sequence[Sequence[str]], width: int | None, right: Collection[str] = ()
 ) -> list[list[str]]:
-    """Return the lines of the titles and of each row. The last cell gets the room that is left. If that is
-    too little, the columns that do not fit stand below the row."""
+    """Return the lines of the titles and of each row. The last cell gets the remaining room. If that is too
+    little, the columns that do not fit are below the row."""
     *sizes, last = [max(measure(row[column]) for row in (titles, *rows)) for column in range(len(titles))]
     room = LONGEST if width is None else width - sum(sizes) - 2 * len(sizes)
     if width is None or room >= min(last, LEAST):
@@ -76,7 +76,7 @@ def _set(
     text: str = "",
     room: int = LONGEST,
 ) -> str:
-    """Return one line: the first cells in their columns, and a text behind them."""
+    """Return one line: the first cells in their columns, followed by a text."""
     cells = [
         pad(cell, size, right=title in right) for title, cell, size in zip(titles, row, sizes, strict=False)
     ]
@@ -86,7 +86,8 @@ def _set(
 def _stack(
     titles: Sequence[str], row: Sequence[str], sizes: Sequence[int], right: Collection[str], width: int
 ) -> list[str]:
-    """Return the lines of a row that is too wide: what fits, the other cells by title, and the last one."""
+    """Return the lines of a row that is too wide: what fits, then the other cells with titles, and the last
+    one."""
     names, cells = titles[len(sizes) : -1], row[len(sizes) : -1]
     named = " · ".join(f"{name.strip()} {cell}" for name, cell in zip(names, cells, strict=True) if cell)
     lines = [cut(_set(titles, row, sizes, right), width)]
@@ -95,7 +96,7 @@ def _stack(
 
 
 def measure(text: str) -> int:
-    """Return how many columns of a screen a text takes. Letters of East Asia and most emoji take two."""
+    """Return how many columns of a screen a text takes. East Asian letters and most emoji take two."""
     if text.isascii():
         return len(text)
     return sum(0 if combining(each) else 1 + _is_wide(each) for each in text)
@@ -106,13 +107,13 @@ def _is_wide(letter: str) -> bool:
 
 
 def pad(text: str, width: int, *, right: bool = False) -> str:
-    """Return the text with spaces behind it, or before it, up to a width."""
+    """Return the text padded to a width, on the right or on the left."""
     space = " " * (width - measure(text))
     return f"{space}{text}" if right else f"{text}{space}"
 
 
 def count_fitting(text: str, width: int) -> int:
-    """Return how many characters of a text fit into so many columns."""
+    """Return how many characters of a text fit into this many columns."""
     if text.isascii():
         return min(len(text), width)
     at = 0
@@ -134,9 +135,9 @@ def number_of(number: int, noun: str, plural: str = "") -> str:
 def wrap_cells(
     text: str, width: int, indent: str = "", more: str = "", *, whole_words: bool = False
 ) -> list[str]:
-    """Break a text into lines of at most so many columns: between words, and in East Asian text between
-    letters. A word that is longer than a line is broken, too, unless `whole_words`: then it stands alone on a
-    line that is too long, so that it can be copied. `indent` begins the first line, `more` the others."""
+    """Wrap a text into lines of at most this many columns: between words, and in East Asian text between
+    letters. A word longer than a line is broken, too, unless `whole_words`: then it is alone on a line that
+    is too long, so that it can be copied. `indent` begins the first line, `more` the others."""
     lines: list[str] = []
     start, line = indent, ""
     for space, piece in _find_pieces(text):
@@ -162,8 +163,8 @@ def _find_pieces(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _may_break(before: str, after: str) -> bool:
-    """Tell whether a line may end between two letters: beside a wide one, but not before what belongs to it
-    and not after what opens a quotation."""
+    """Tell whether a line may end between two letters: next to a wide one, but not before a letter that
+    belongs to it and not after an opening quotation mark."""
     if after.isascii() and before.isascii():
         return False
     if before in _OPENING or after in _CLOSING or _JOINER in (before, after) or combining(after):
@@ -172,15 +173,15 @@ def _may_break(before: str, after: str) -> bool:
 
 
 def wrap_words(words: str) -> list[str]:
-    """Break prose into lines as wide as the terminal. A command at the end stays in one piece."""
+    """Wrap prose to the width of the terminal. A command at the end stays in one piece."""
     width = columns()
     lines = wrap_cells(_join_command(words, width), width, whole_words=True)
     return [line.replace(HARD_SPACE, " ") for line in lines]
 
 
 def wrap_rows(rows: Iterable[str], width: int | None) -> Iterator[str]:
-    """Yield the lines of these rows, those that are too long for the screen broken between words. A command
-    at the end of a row stays in one piece, so that it can be copied."""
+    """Yield the lines of these rows, wrapped between words to the screen. A command at the end of a row stays
+    in one piece, so that it can be copied."""
     for line in (line for row in rows for line in row.split("\n")):
         if width is None or measure(line) <= width:
             yield line
@@ -193,7 +194,7 @@ def wrap_rows(rows: Iterable[str], width: int | None) -> Iterator[str]:
 
 
 def _join_command(words: str, width: int) -> str:
-    """Return the words with hard spaces in a command at their end, if that fits on a line."""
+    """Return the words with hard spaces in a command at their end, if it fits on a line."""
     found = _COMMAND.search(words)
     if found is None or measure(found[0]) > width:
         return words
@@ -201,8 +202,7 @@ def _join_command(words: str, width: int) -> str:
 
 
 def fit_lines(text: str) -> list[str]:
-    """Return the lines of a text, those that are too long for the terminal broken between words. Colored ones
-    stay as they are."""
+    """Return the lines of a text, wrapped between words to the terminal. Colored ones stay as they are."""
     return [
         row
         for line in text.split("\n")
@@ -211,7 +211,7 @@ def fit_lines(text: str) -> list[str]:
 
 
 def wrap_text(text: str, width: int, most: int, indent: str = "  ") -> list[str]:
-    """Break a text into at most `most` rows, and cut what is left over. No character is torn apart."""
+    """Wrap a text into at most `most` rows, and cut the rest. No character is split."""
     rows: list[str] = []
     left = text
     while left and len(rows) < most - 1:
@@ -229,7 +229,7 @@ def wrap_text(text: str, width: int, most: int, indent: str = "  ") -> list[str]
 
 
 def _fit(text: str, most: int) -> int:
-    """Return how many characters fit without tearing an emoji apart."""
+    """Return how many characters fit without splitting an emoji."""
     at = most
     while at > 1 and (visible(text[:at]) != text[:at] or visible(text[at:]) != text[at:]):
         at -= 1
@@ -250,13 +250,13 @@ def echo(rows: Iterable[str]) -> None:
 
 
 def echo_prose(rows: Iterable[str]) -> None:
-    """Print sentences: on a screen broken between words, whole in a pipe."""
+    """Print sentences: on a screen wrapped between words, in a pipe unchanged."""
     for row in rows:
         echo(fit_lines(row) if sys.stdout.isatty() else (row,))
 
 
 def create(path: Path, text: str) -> None:
-    """Write a file that only its owner can read. Raises HoneError if there is one: nothing is overwritten."""
+    """Write a file that only its owner can read. Raises HoneError if it exists: nothing is overwritten."""
     try:
         descriptor = create_file(path)
     except FileExistsError:

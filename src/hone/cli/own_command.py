@@ -1,4 +1,4 @@
-"""`!command` in the chat: run a command of the owner's own, and show what it prints while it runs."""
+"""`!command` in the chat: run a command of the owner's, and show its output while it runs."""
 
 import asyncio
 import os
@@ -15,9 +15,9 @@ from hone.core.secrets import redact
 from hone.core.visible import one_line, visible
 
 KEPT = 60_000
-"""Characters of an output that are kept for the conversation, half of them from its end."""
+"""The most characters of an output to keep for the conversation, half of them from its end."""
 ENDED = 1.0
-"""Seconds that what a command started may still print after it has ended."""
+"""Seconds for which processes that a command started may still print after it has ended."""
 
 
 class OwnOutput(Struct, frozen=True):
@@ -28,7 +28,7 @@ class OwnOutput(Struct, frozen=True):
     code: int
 
     def attach(self) -> Attachment:
-        """Return it for a message. Nobody knows what a command prints: it is foreign text."""
+        """Return it for a message. The content of a command's output is unknown, so it is foreign text."""
         told = f"{redact(cut(self.text))}\n(exit code {self.code})"
         return Attachment(told, f"output of the user's command {one_line(self.command, 200)}", "foreign")
 
@@ -44,7 +44,7 @@ def cut(text: str) -> str:
 async def run_own(
     command: str, folder: Path, interrupts: Interrupts, show: Callable[[str], None]
 ) -> OwnOutput:
-    """Run a command with the owner's shell. Ctrl-C interrupts it; pressed again, it is killed. Raises OSError
+    """Run a command with the owner's shell. Ctrl-C interrupts it; pressed again, it kills it. Raises OSError
     if the shell cannot be started."""
     shell = os.environ.get("SHELL") or "/bin/sh"
     process = await asyncio.create_subprocess_exec(
@@ -63,13 +63,13 @@ async def run_own(
     with interrupts.heed(send(signal.SIGINT), send(signal.SIGKILL)):
         reading = asyncio.ensure_future(_read(process, show, printed))
         code = await process.wait()
-        with suppress(TimeoutError):  # something it started holds the pipe
+        with suppress(TimeoutError):  # a process that it started holds the pipe
             await asyncio.wait_for(reading, ENDED)
     return OwnOutput(command, "".join(printed), code if code >= 0 else 128 - code)
 
 
 async def _read(process: asyncio.subprocess.Process, show: Callable[[str], None], printed: list[str]) -> None:
-    """Pass on what comes. Of an endless output the middle is not kept."""
+    """Pass on output as it arrives. The middle of an endless output is dropped."""
     assert process.stdout is not None
     kept = 0
     while piece := await process.stdout.read(65_536):

@@ -102,7 +102,8 @@ async def reject(hone: Hone, ids: tuple[ChangeId, ...]) -> int:
 
 
 async def waiting(keeper: Keeper, ids: Iterable[ChangeId]) -> list[DescribedChange]:
-    """Raises Missing or Refused if one of them does not wait: then none is answered."""
+    """Return the pending changes. Raises Missing or Refused if one of them is not pending: then none is
+    answered."""
     found = await descriptions.describe_groups(
         keeper, [await keeper.ledger.entry(id) for id in dict.fromkeys(ids)]
     )

@@ -1,4 +1,4 @@
-"""Show on a terminal what is under way."""
+"""Show progress on a terminal."""
 
 import sys
 
@@ -10,7 +10,7 @@ WIDEST = 60
 
 
 class ProgressLine:
-    """Shows on a terminal what is under way, in one line that is gone at the end."""
+    """Shows progress on a terminal, in one line that is removed at the end."""
 
     def __init__(self) -> None:
         self._shown = ""

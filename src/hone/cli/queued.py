@@ -1,4 +1,4 @@
-"""Do the commands that the owner queued, step by step, and say how far they are."""
+"""Do the commands that the owner queued, step by step, and report their progress."""
 
 from collections.abc import Iterator, Sequence
 
@@ -9,19 +9,19 @@ from hone.core.visible import one_line
 from hone.runtime.queued import CommandQueue
 
 SHOWN = 5
-"""Commands that have ended and are shown."""
+"""How many ended commands to show."""
 QUEUED = "Queued as command {number}. A worker does it; to see how far it is: hone worker status"
 
 
 async def do_next(hone: Hone) -> str:
-    """Do a step of the first command that is due and that nobody is at work on. Return what came of it; empty
-    if there is none."""
+    """Do a step of the first command that is due and that nobody works on. Return its result; empty if there
+    is none."""
     queue, now = CommandQueue(hone.documents, hone.clock), hone.clock.now()
     for each in queue.waiting():
         if each.due is not None and each.due > now:
             continue
         async with hone.stores.claims.hold(f"command-{each.number}") as held:
-            # Somebody else may have done it since.
+            # Another process may have done it since.
             if held and (found := _find(queue, each.number)) == each:
                 return await _do(hone, queue, found)
     return ""
@@ -66,7 +66,7 @@ def describe(command: QueuedCommand) -> str:
 
 
 def describe_commands(commands: Sequence[QueuedCommand]) -> Iterator[str]:
-    """Yield one line for each that waits, and for the last ones that have ended."""
+    """Yield one line for each waiting command, and for the last ended ones."""
     ended = [each for each in commands if each.state is not CommandState.WAITING]
     for each in commands:
         if each.state is CommandState.WAITING or each in ended[-SHOWN:]:

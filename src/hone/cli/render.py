@@ -28,13 +28,13 @@ from hone.core.visible import one_line, visible
 
 WIDE = 100
 Fit = Callable[[str], Sequence[str]]
-"""Breaks a text into the lines of a screen."""
+"""Wraps a text for a screen."""
 TELLING = ("path", "command", "pattern", "query", "url", "name", "glob")
-"""Arguments that tell most about a call, best first."""
+"""Arguments that say most about a call, best first."""
 
 
 class Paint(Struct, frozen=True):
-    """Each method gives the text back as it is unless `colour` is on. Texts are made visible before."""
+    """Each method returns the text unchanged unless `colour` is on. Texts are made visible before."""
 
     colour: bool = False
 
@@ -60,20 +60,20 @@ def paint_for(stream: TextIO, environ: Mapping[str, str] = os.environ) -> Paint:
 
 
 def split_lines(text: str) -> list[str]:
-    """Return the lines of a text as they are, for a pipe."""
+    """Return the lines of a text unchanged, for a pipe."""
     return text.split("\n")
 
 
 class Shown(Struct, frozen=True):
-    """`aside` is made of whole lines; `answer` ends the line it is on before an aside comes."""
+    """`aside` consists of full lines; `answer` ends its line before an aside comes."""
 
     answer: str = ""
     aside: str = ""
 
 
 class Renderer:
-    """One turn after the other. Remembers whether the answer stands in the middle of a line, and which call
-    the last line is about."""
+    """Renders one turn after the other. It remembers whether the answer is in the middle of a line, and which
+    call the last line is about."""
 
     def __init__(self, paint: Paint, fit: Fit = split_lines) -> None:
         self._paint = paint
@@ -114,11 +114,11 @@ class Renderer:
                 return self._close(turn)
 
     def pause(self) -> str:
-        """What ends the line, for somebody else's words to stand on one of their own."""
+        """End the current line, so that other text gets its own line."""
         return self._break()
 
     def _say(self, text: str) -> Shown:
-        # Half a line ending at the end of a piece: the next piece tells what it is.
+        # Half a line ending at the end of a piece: the next piece shows what it is.
         whole, self._held = self._held + text, ""
         if whole.endswith("\r"):
             whole, self._held = whole[:-1], "\r"
@@ -135,7 +135,7 @@ class Renderer:
         return self._note("… thinking", self._paint.dim)
 
     def _end(self, call: ToolCall, outcome: Outcome, seconds: float) -> Shown:
-        # Calls that ran together end in any order: a result that does not stand below its call names it.
+        # Parallel calls end in any order: a result that is not below its call names it.
         named = "" if self._begun == call.id else f"{describe(call)}: "
         if outcome.failed:
             return self._note(f"  ✗ {named}{first_line(outcome.text)}", self._mark)
@@ -175,7 +175,7 @@ class Renderer:
 
 
 def describe(call: ToolCall) -> str:
-    """A call on one line: its name and the argument that tells most."""
+    """Return a call on one line: its name and its most informative argument."""
     try:
         arguments = json.loads(call.arguments or "{}")
     except (ValueError, RecursionError):
@@ -191,7 +191,7 @@ def first_line(text: str) -> str:
 
 
 def extent(text: str) -> str:
-    """A short result as it is, a long one by its size."""
+    """Return a short result unchanged, or the size of a long one."""
     lines = text.strip("\n").split("\n")
     if len(lines) > 1:
         return f"{len(lines):,} lines"
@@ -201,7 +201,7 @@ def extent(text: str) -> str:
 
 
 def account(usages: Iterable[Usage]) -> str:
-    """What was spent, on one line."""
+    """Return what was spent, on one line."""
     each = list(usages)
     spent = total(each)
     calls = "1 call" if len(each) == 1 else f"{len(each):,} calls"

@@ -23,7 +23,7 @@ from hone.core.visible import one_line, path_to_text
 
 PICKER = "hone.cli.terminal.picking:pick"
 SHOWN = 60
-"""Characters of a title in a sentence."""
+"""The most characters of a title in a sentence."""
 LISTED = 20
 NONE = "There is no conversation to continue yet. Start one: hone"
 LOOK = "To see them all: hone sessions list. To search what was said: hone sessions search WORDS"
@@ -31,15 +31,15 @@ UNITS = (("day", 86_400), ("hour", 3_600), ("minute", 60))
 
 
 class Candidates(Struct, frozen=True):
-    """Conversations that fit, the latest first. `sure`: the first one is meant, and nobody need be asked."""
+    """Matching conversations, latest first. `sure`: the first one is meant, and nobody needs to be asked."""
 
     found: Sequence[SessionSummary] = ()
     sure: bool = False
 
 
 async def find_session(hone: Hone, options: Options) -> SessionId:
-    """Return the conversation that the options name, and leave a notice that says which one it is. Raises
-    Missing if there is none, and Abort if the owner chose none."""
+    """Return the conversation that the options name, and leave a notice that identifies it. Raises Missing if
+    there is none, and Abort if the owner chose none."""
     every = await hone.sessions.list(None, own=options.last)
     here = path_to_text(hone.folder)
     if options.last:
@@ -64,7 +64,7 @@ async def _find_fork(hone: Hone, words: str) -> SessionId:
 
 
 def find_candidates(every: Sequence[SessionSummary], words: str, folder: str) -> Candidates:
-    """Find what an id, its beginning or words of a title can mean. Without words everything fits, and this
+    """Find what an id, its beginning or words of a title can mean. Without words everything matches, and this
     folder's conversations come first."""
     by_id = [each for each in every if words and each.header.id.startswith(words)]
     exact = [each for each in by_id if each.header.id == words]
@@ -97,7 +97,7 @@ def _last(every: Sequence[SessionSummary], folder: str) -> SessionSummary:
 
 
 async def _choose(found: Sequence[SessionSummary], folder: str) -> SessionSummary:
-    """Ask the owner at a terminal. Elsewhere raises Missing after a list of what fits."""
+    """Ask the owner at a terminal. Elsewhere, print the matches and raise Missing."""
     now = datetime.now(UTC)
     if not at_terminal() or not sys.stdout.isatty():
         shown = found[:LISTED]
@@ -116,7 +116,7 @@ async def _choose(found: Sequence[SessionSummary], folder: str) -> SessionSummar
 
 
 def describe_row(each: SessionSummary, folder: str, now: datetime) -> str:
-    """Describe a conversation on one line of a list. What a narrow screen cuts off comes last."""
+    """Describe a conversation on one line of a list. A narrow screen cuts off the end."""
     elsewhere = "" if each.header.folder == folder else f" · {place(each.header.folder)}"
     length = number_of(each.messages, "message")
     return f"{describe_age(now - each.updated)}{elsewhere} · {length} · {_title(each)} · {each.header.id}"
@@ -131,7 +131,7 @@ def _table(found: Sequence[SessionSummary], now: datetime) -> list[str]:
 
 
 def describe(summary: SessionSummary, folder: str, now: datetime) -> str:
-    """Say which conversation is continued."""
+    """Return which conversation is continued."""
     own = summary.header.folder == folder
     where = "in this folder" if own else f"in {place(summary.header.folder)}, where its tools work"
     age = describe_age(now - summary.updated)

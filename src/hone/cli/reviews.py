@@ -95,7 +95,7 @@ def _shown(
 
 
 def _said(stored: StoredSession, paint: Paint, *, full: bool) -> Iterator[str]:
-    """From the question on. What comes before it is the conversation itself."""
+    """Yield the review from its question on. The conversation itself precedes it."""
     shared = stored.header.shared
     if shared:
         yield paint.dim(f"(messages 1 to {shared:,} are those of session {stored.header.parent})")
@@ -156,14 +156,14 @@ async def review(hone: Hone, session: str, about: str | None) -> int:
 
 
 async def attempt(hone: Hone, id: JobId) -> Learned | None:
-    """Works on a job; what it learned, if it came to its end."""
+    """Work on a job. Return what it learned, if it was completed."""
     heard: list[Event] = []
     await hone.reviewer.work(id, heard.append)
     return next((event for event in heard if isinstance(event, Learned)), None)
 
 
 async def outcome(hone: Hone, id: JobId, learned: Learned | None) -> str:
-    """What became of a job that was worked on."""
+    """Return the outcome of a job that was worked on."""
     if learned:
         show = hone.settings.learning.show
         shown = "on" if show == "off" else show
@@ -178,7 +178,8 @@ async def outcome(hone: Hone, id: JobId, learned: Learned | None) -> str:
 
 
 def table(found: Sequence[Report], width: int | None = None) -> str:
-    """List reviews, and below each that failed why it did. `width` is that of the screen; a pipe has none."""
+    """Return a table of reviews, with the reason below each failed one. `width` is that of the screen; a pipe
+    has none."""
     lines, *rows = lay_out_rows(TITLES, [_cells(each) for each in found], width, RIGHT)
     indent = max(len(str(each.job.id)) for each in found) if found else 0
     for report, row in zip(found, rows, strict=True):
@@ -224,7 +225,7 @@ def _changes(report: Report) -> str:
 
 
 def heading(report: Report) -> Iterator[str]:
-    """One review by itself: its first line, and what else there is to know about it."""
+    """Describe one review: its first line, and whatever else is known about it."""
     job = report.job
     yield f"Review {job.id} of session {one_line(job.session, 40)}: {report.state}"
     tries = (f"{job.tries} tries",) if job.tries > 1 else ()

@@ -50,11 +50,11 @@ if TYPE_CHECKING:
     from hone.runtime.returning import AnswerForm, SendMessage
 
 ATTACH = "hone.runtime.pictures:attach"
-"""Loaded with the first picture."""
+"""Imported with the first image."""
 READ_FORM, ASK_FOR = "hone.cli.schema_file:read_form", "hone.runtime.returning:ask_for"
-"""Loaded for an answer that must fit a schema."""
+"""Imported for an answer that must fit a schema."""
 SHOWN = "hone.web.events:shown"
-"""Loaded for programs that read events."""
+"""Imported for programs that read events."""
 NOTHING: Mapping[str, Any] = {}
 TEXT, JSON, STREAM = OUTPUTS = ("text", "json", "stream-json")
 PIPED = "standard input"
@@ -82,8 +82,8 @@ Exit codes:
 
 
 class RunTask(NamedTuple):
-    """What to do. `piped` is text beside the owner's words; `voice` says whose the words are, if not the
-    owner's."""
+    """What to do. `piped` is text besides the owner's words; `voice` is the label of the words, if they are
+    not the owner's."""
 
     words: str
     piped: str = ""
@@ -158,8 +158,8 @@ def run(options: Options, task: tuple[str, ...], as_json: bool, quiet: bool, ski
 
 
 def assemble(task: Sequence[str]) -> RunTask:
-    """Arguments are the owner's words. Anybody may have written what is piped in, unless the owner says with
-    `-` that it is the task."""
+    """Build the task. Arguments are the owner's words. Piped text may come from anybody, unless the owner
+    says with `-` that it is the task."""
     said = " ".join(task)
     if said == "-":
         return RunTask(read_piped())
@@ -170,7 +170,7 @@ def assemble(task: Sequence[str]) -> RunTask:
 
 
 def override(options: Options) -> Settings | None:
-    """Return the settings with what holds for this run only; None if nothing does. Raises UsageError."""
+    """Return the settings with the overrides of this run; None if there are none. Raises UsageError."""
     if not (options.calls or options.allow or options.deny):
         return None
     try:
@@ -182,7 +182,7 @@ def override(options: Options) -> Settings | None:
 
 
 def perform(options: Options, task: RunTask, skills: Sequence[str] = (), *, quiet: bool = False) -> int:
-    """Do the task with these skills, print what came of it, and return the exit code."""
+    """Do the task with these skills, print the result, and return the exit code."""
     form: AnswerForm | None = import_object(READ_FORM)(options.schema) if options.schema else None
     streamed = options.output in ("", TEXT) and form is None and sys.stdout.isatty()
     emit = _print_events() if options.output == STREAM else _shower(streamed=streamed, quiet=quiet)
@@ -196,7 +196,7 @@ def perform(options: Options, task: RunTask, skills: Sequence[str] = (), *, quie
     elif returned.json:
         print(json.dumps(returned.value))
     elif not form and not streamed and code in (0, 3):
-        # A reply that was begun again, or that led to calls, is no answer: a pipe gets the last one only.
+        # A reply that was restarted, or that led to calls, is no answer: a pipe gets the last one only.
         print(visible(turn.text))
     if quiet and turn.error:
         print(visible(turn.error), file=sys.stderr)
@@ -286,7 +286,7 @@ async def _lessons(hone: Hone, session: Session, before: ChangeId) -> Sequence[L
 
 
 def _warn(mode: Mode) -> None:
-    """Warn of a mode in which everything, or nothing, is done."""
+    """Warn of a mode in which everything, or nothing, is allowed."""
     if mode is Mode.FULL:
         print(WARNING, file=sys.stderr)
     elif mode is Mode.ASK:
@@ -326,8 +326,8 @@ def as_object(
     more: Mapping[str, Any] = NOTHING,
     kind: Mapping[str, Any] = NOTHING,
 ) -> str:
-    """Return the whole turn for a program, in ASCII. `learned` is what it learned already; `learning` says
-    who reviews it: a process in the background, the next `hone` (queued), or none because nothing is due."""
+    """Return the whole turn for a program, in ASCII. `learned` is what it has learned already; `learning`
+    says who reviews it: a background process, the next `hone` (queued), or none because nothing is due."""
     spent = total(turn.usage)
     usage = {"input": spent.input, "cached": spent.cached, "output": spent.output, "cost": spent.cost}
     return json.dumps(

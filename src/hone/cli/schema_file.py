@@ -12,7 +12,8 @@ from hone.runtime.returning import AnswerForm, make_form
 
 
 def read_form(path: Path) -> AnswerForm:
-    """Raises UsageError for a file that cannot be read, is not JSON, or is no schema that can be checked."""
+    """Return the form from a schema file. Raises UsageError for a file that cannot be read, is not JSON, or
+    is no schema that can be checked."""
     name = visible(str(path))
     try:
         schema = msgspec.json.decode(path.read_bytes())

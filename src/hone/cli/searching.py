@@ -8,7 +8,7 @@ OFFER = "to search by meaning, too: hone models add minilm, then hone recall use
 
 
 def describe_search(settings: Settings) -> str:
-    """Return nothing if the feature is not here."""
+    """Describe how search works; nothing if the feature is not installed."""
     if COMMAND not in list_commands():
         return ""
     if embedder := settings.recall.embedder:
@@ -17,5 +17,5 @@ def describe_search(settings: Settings) -> str:
 
 
 def offer_search(settings: Settings) -> str:
-    """Return nothing if there is nothing to offer."""
+    """Offer search by meaning; nothing if there is nothing to offer."""
     return "" if settings.recall.embedder or COMMAND not in list_commands() else f"If you want {OFFER}"

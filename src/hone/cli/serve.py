@@ -117,5 +117,6 @@ for command in (keys, link, logins):
 
 
 def _has_screen() -> bool:
-    """Without one a browser would take over the terminal, if there is any. The address is printed anyway."""
+    """Tell whether there is a screen. Without one a browser would take over the terminal, if there is any.
+    The address is printed anyway."""
     return sys.platform == "darwin" or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))

@@ -207,8 +207,8 @@ def delete(options: Options, ids: tuple[str, ...], lessons: str | None, yes: boo
 async def _select(
     hone: Hone, ids: Iterable[str]
 ) -> tuple[Sequence[SessionSummary], Sequence[SessionId], Sequence[str]]:
-    """Return the sessions that are meant, those that were deleted before, and a sentence for each id that
-    nobody knows. Raises Missing if several sessions start with an id, and Refused in a read-only home."""
+    """Return the matching sessions, those that were deleted before, and a sentence for each unknown id.
+    Raises Missing if several sessions start with an id, and Refused in a read-only home."""
     writable_keeper(hone)
     every = {each.header.id: each for each in await hone.sessions.list(None, None)}
     chosen, gone, unknown = dict[SessionId, SessionSummary](), list[SessionId](), list[str]()
@@ -284,8 +284,8 @@ def _remove(
     *,
     yes: bool,
 ) -> int:
-    """Says what goes, asks, and lets it go, with what was learned from it if that is wanted, and from those
-    that went before. Gives the exit code."""
+    """Say what will be deleted, ask, and delete it, if requested with what was learned from it and from
+    sessions that were deleted before. Return the exit code."""
     count = "1 session" if len(chosen) == 1 else f"{len(chosen):,} sessions"
     click.echo(table(chosen, screen_width()))
     alone = f"{count} would be deleted. Hone cannot ask here. Add --yes."
@@ -298,7 +298,7 @@ def _remove(
 
     async def act(hone: Hone) -> None:
         for id in ids:
-            with suppress(Missing):  # it went with the session it was a fork of, or somebody was faster
+            with suppress(Missing):  # deleted with the session that it was a fork of, or by another process
                 await hone.sessions.delete(id)
             deleted.append(id)
 
@@ -311,7 +311,8 @@ def _remove(
 
 
 def _unlearn(options: Options, ids: Sequence[SessionId], lessons: str | None, *, ask: bool) -> int:
-    """What was learned from sessions that are about to go stays, unless the owner wants it withdrawn."""
+    """Keep what was learned from sessions that are about to be deleted, unless the owner wants it
+    withdrawn."""
     found = with_home(options, lambda hone: resting(hone.keeper, ids))
     if not found:
         return 0

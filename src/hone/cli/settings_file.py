@@ -1,7 +1,7 @@
 """Change single values in hone.toml. Comments, order and everything else stay as the owner wrote them.
 
-A change is made line by line and then checked: the new text must mean the old one with these values, or
-nothing is written.
+A change is made line by line and then checked: the new text must equal the old one except for these values,
+or nothing is written.
 """
 
 import copy
@@ -18,7 +18,7 @@ from hone.files.atomic import write
 Scalar = str | bool | int | float
 Value = Scalar | tuple[Scalar, ...]
 Changes = Mapping[tuple[str, ...], Value | None]
-"""By table and key, such as ("providers", "mine", "url"). None takes a key out."""
+"""By table and key, such as ("providers", "mine", "url"). None removes a key."""
 
 _LINE = regex(r"[^\n]*\n|[^\n]+")
 _HEADER = regex(r"\s*\[([^\[\]\n]+)\]\s*(?:#.*)?")
@@ -26,7 +26,8 @@ _BARE = regex(r"[A-Za-z0-9_-]+")
 
 
 def write_settings(file: Path, changes: Changes) -> None:
-    """Write changes to hone.toml, made if it is missing. Raises SettingsError; then the file is as before."""
+    """Write changes to hone.toml, creating it if it is missing. Raises SettingsError; then the file is
+    unchanged."""
     target = Path(os.path.realpath(file))  # the file itself, if the owner keeps it elsewhere
     try:
         before = target.read_text("utf-8") if target.exists() else ""
@@ -42,12 +43,12 @@ def write_settings(file: Path, changes: Changes) -> None:
 
 
 def load_changed(file: Path, changes: Changes) -> str:
-    """Return the text that the file would have. Raises ValueError if that cannot be done line by line."""
+    """Return the changed text of the file. Raises ValueError if that is impossible line by line."""
     return change_text(file.read_text("utf-8") if file.exists() else "", changes)
 
 
 def find_written(file: Path, path: tuple[str, ...]) -> object:
-    """Return what a settings file has for a key; None if it has nothing. Raises SettingsError."""
+    """Return the value of a key in a settings file; None if it has none. Raises SettingsError."""
     try:
         values: object = tomllib.loads(file.read_text("utf-8")) if file.exists() else {}
     except (OSError, ValueError) as error:
@@ -58,7 +59,7 @@ def find_written(file: Path, path: tuple[str, ...]) -> object:
 
 
 def change_text(text: str, changes: Changes) -> str:
-    """Return a TOML text with these values in it. Raises ValueError if that cannot be done line by line."""
+    """Return a TOML text with these values in it. Raises ValueError if that is impossible line by line."""
     expected = copy.deepcopy(tomllib.loads(text))
     lines = _LINE.findall(text)
     ending = "\r\n" if lines and lines[0].endswith("\r\n") else "\n"
@@ -88,7 +89,7 @@ def _take_out(values: dict[str, Any], path: tuple[str, ...]) -> None:
 
 
 def _remove(lines: list[str], path: tuple[str, ...], expected: Mapping[str, Any]) -> None:
-    """Remove the lines of a key: as many as its value takes. Its comment goes with it. Raises ValueError."""
+    """Remove the lines of a key: all lines of its value, with its comment. Raises ValueError."""
     *table, key = path
     start, end = _find_table(lines, tuple(table)) or (0, 0)
     at = next((at for at in range(start, end) if _names(lines[at], key)), end)
@@ -109,7 +110,7 @@ def _names(line: str, key: str) -> bool:
 
 
 def _place(lines: list[str], path: tuple[str, ...], value: Value, ending: str) -> None:
-    """Replace the line of a key, or add one, and its table if need be."""
+    """Replace the line of a key, or add one, and its table if necessary."""
     *table, key = path
     found = _find_table(lines, tuple(table))
     if found is None:
@@ -151,13 +152,13 @@ def _read_header(line: str) -> tuple[str, ...]:
 
 
 def _find_room(lines: Sequence[str], start: int, end: int) -> int:
-    """Return the line behind the last value of a table."""
+    """Return the line after the last value of a table."""
     used = [at for at in range(start, end) if lines[at].strip() and not lines[at].lstrip().startswith("#")]
     return used[-1] + 1 if used else start
 
 
 def _find_example(lines: Sequence[str], end: int, key: str) -> int:
-    """Return the line behind the example of a key that `hone config init` writes, or else the first line."""
+    """Return the line after a key's example that `hone config init` writes, or else the first line."""
     examples = (at for at in range(end) if lines[at].replace(" ", "").startswith(f"#{key}="))
     return next(examples, -1) + 1
 
@@ -168,7 +169,7 @@ def _finish_last(lines: list[str], ending: str) -> None:
 
 
 def _comment(rest: str) -> str:
-    """Return the comment behind a value, with the space before it."""
+    """Return the comment after a value, with the space before it."""
     line = rest.rstrip("\r\n")
     for at in (at for at, letter in enumerate(line) if letter == "#"):
         try:
@@ -200,7 +201,7 @@ def _spell_key(key: str) -> str:
 
 
 def _by_hand(changes: Changes) -> str:
-    """Say what the owner can write instead."""
+    """Return what the owner can write by hand."""
     lines: list[str] = []
     for path, value in changes.items():
         if value is None:

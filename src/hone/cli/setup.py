@@ -34,7 +34,7 @@ from hone.settings import Settings, home_folder, read
 from hone.stores.keys import ProviderKeys
 
 SHOWN = 8
-"""Models of one provider among the choices."""
+"""How many models of one provider to list among the choices."""
 ADDRESS = "a server at another address"
 NOTHING = "No model can be used yet: no key is set or stored, and no local server answers."
 ALONE = (
@@ -115,7 +115,7 @@ class Setup:
         return ModelChoice(found.usable[0].name)
 
     def ask(self) -> ModelChoice:
-        """Offer what there is, numbered; the first is the default."""
+        """Offer the options, numbered; the first is the default."""
         click.echo("Looking for keys and local servers …\n")
         found = self.look()
         offers, keyless = _shorten(found.usable), self._find_keyless()
@@ -149,8 +149,8 @@ class Setup:
         return replace(choice, model=f"{found.name}/{model}")
 
     def test(self, choice: ModelChoice, *, ask: bool = False) -> ModelChoice:
-        """Ask the model one question, and for a key if it wants one. Raises HoneError; a key that was typed
-        and is refused is not kept."""
+        """Ask the model one question, and ask for a key if it wants one. Raises HoneError; a typed key that
+        is refused is not kept."""
         click.echo(f"Testing {visible(choice.model)} …")
         try:
             said = asyncio.run(greet(self.home, self.settings, choice))
@@ -187,7 +187,7 @@ class Setup:
         return asyncio.run(find_server(self.home, self.settings, url, name, key))
 
     def _find_keyless(self) -> list[Provider]:
-        """Return the known providers for which a key would be enough."""
+        """Return the known providers that only lack a key."""
         environ = KeyedEnvironment(self.home, self.settings)
         known = (each for each in KNOWN if each.key and each.name not in self.settings.providers)
         return [each for each in known if not environ.get(each.key)]
@@ -202,7 +202,7 @@ class Setup:
 
 
 def _shorten(offers: Sequence[ModelOffer]) -> list[ModelOffer]:
-    """Leave out what one provider has too many of."""
+    """Shorten the list of a provider with too many models."""
     counts: dict[str, int] = {}
     kept = []
     for offer in offers:

@@ -1,4 +1,4 @@
-"""The steps of `hone setup` that ask nobody: find a server, test a model, say what hone.toml gets."""
+"""The steps of `hone setup` without questions: find a server, test a model, prepare hone.toml."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from hone.settings.sections import ProviderSettings
 
 QUESTION = "This is a test of the connection. Reply with one short sentence that says hello."
 NAME = "mine"
-"""What a server is called in hone.toml if the owner does not say."""
+"""A server's default name in hone.toml."""
 _ENDS = ("/chat/completions", "/completions", "/models", "/messages", "/responses")
 
 
@@ -34,7 +34,7 @@ class ModelChoice(Struct, frozen=True):
 
 
 class ServerFound(Struct, frozen=True):
-    """A server and what it offers. `variable` names its key's variable, whether or not it has one."""
+    """A server and its models. `variable` names its key's variable, whether or not it has a key."""
 
     name: str
     url: str
@@ -67,13 +67,13 @@ async def find_server(home: Path, settings: Settings, url: str, name: str, key: 
 
 
 def name_variable(provider: str) -> str:
-    """Return the variable that a new provider's key gets."""
+    """Return the variable for a new provider's key."""
     letters = (letter if letter.isascii() and letter.isalnum() else "_" for letter in provider.upper())
     return f"{''.join(letters)}_API_KEY"
 
 
 def list_addresses(text: str) -> list[str]:
-    """Return the base addresses that may be meant, the likeliest first."""
+    """Return the base addresses that may be meant, likeliest first."""
     place = text.strip().rstrip("/")
     place = place if "://" in place else f"http://{place}"
     for end in _ENDS:
@@ -88,7 +88,7 @@ def with_provider(settings: Settings, name: str, url: str, key: str) -> Settings
 
 
 def _name_server(url: str, settings: Settings) -> str:
-    """Return the name that the address has already, or else one that is free."""
+    """Return the address's existing name, or else a free one."""
     known = {each.url.rstrip("/"): each.name for each in KNOWN}
     known |= {each.url.rstrip("/"): name for name, each in settings.providers.items()}
     names = (NAME, *(f"{NAME}{number}" for number in range(2, 1_000)))
@@ -96,7 +96,7 @@ def _name_server(url: str, settings: Settings) -> str:
 
 
 async def greet(home: Path, settings: Settings, choice: ModelChoice) -> str:
-    """Send one question as a conversation would, tools and all, and return the answer. Raises HoneError."""
+    """Send one question as a conversation would, with tools, and return the answer. Raises HoneError."""
     trial = msgspec.structs.replace(settings, model=choice.model, fallback="", tries=1)
     if choice.url:
         trial = with_provider(trial, choice.model.partition("/")[0], choice.url, choice.key)
@@ -110,7 +110,7 @@ async def greet(home: Path, settings: Settings, choice: ModelChoice) -> str:
 
 
 def find_settings_changes(choice: ModelChoice) -> dict[tuple[str, ...], Value]:
-    """Return what hone.toml gets."""
+    """Return the changes for hone.toml."""
     changes: dict[tuple[str, ...], Value] = {("model",): choice.model}
     name = choice.model.partition("/")[0]
     if choice.url and not any(each.name == name and each.url == choice.url for each in KNOWN):

@@ -14,12 +14,12 @@ from hone.knowledge.skills.install import InstallPlan
 from hone.knowledge.skills.scan import oddities
 
 FOUND = 50
-"""How many a search gives."""
+"""How many results a search shows."""
 TITLES = ("name", "origin", "uses", "last used", "about")
 
 
 async def find_skills(library: Library, query: str, *, archived: bool = False) -> Sequence[ListedSkill]:
-    """Return all skills by name, or those for a query, the best first."""
+    """Return all skills by name, or those for a query, best first."""
     if not query.strip():
         every = await library.listed(archived=archived)
         return [each for each in every if each.archived is archived]
@@ -70,7 +70,7 @@ def to_object(skill: ListedSkill) -> dict[str, object]:
 
 
 def heading(name: str, known: Facts, counts: UsageCounts, paint: Paint, now: str = "") -> Iterator[str]:
-    """`now` is the digest of its files."""
+    """Yield the heading. `now` is the digest of its files."""
     uses = "1 use" if counts.uses == 1 else f"{counts.uses:,} uses"
     rated = f"{counts.succeeded:,} went well, {counts.corrected:,} were corrected"
     used = f"{uses} ({rated}), the last on {_last(counts)}" if counts.uses else "not used yet"
@@ -85,7 +85,8 @@ def heading(name: str, known: Facts, counts: UsageCounts, paint: Paint, now: str
 
 
 def report(plan: InstallPlan, source: str) -> Iterator[str]:
-    """All that will be installed, and what to look at before. Text filters are advice, not a boundary."""
+    """Yield everything that will be installed, and what to check first. Text filters are advice, not a
+    boundary."""
     yield f"{plan.name}: {one_line(plan.description, 500)}"
     yield f"from {one_line(source, 200)}"
     scripts = touches_scripts({}, plan.files)
@@ -112,7 +113,7 @@ def secrets(plan: InstallPlan) -> Iterator[str]:
 
 
 def readable(data: bytes) -> str | None:
-    """None for what is no text."""
+    """Return a file as text; None for binary data."""
     try:
         return data.decode()
     except UnicodeDecodeError:

@@ -174,7 +174,7 @@ def _edited(options: Options, name: str) -> int:
 
 
 def _mended(options: Options, name: str, place: Path) -> int:
-    """Let the owner edit a skill whose files cannot be used as they lie there. Return the exit code."""
+    """Let the owner edit a skill whose files are unusable on disk. Return the exit code."""
     open_editor(place)
     found = with_home(options, lambda hone: inspect(hone.keeper, _disk(hone), name))
     for problem in found.problems:
@@ -184,7 +184,7 @@ def _mended(options: Options, name: str, place: Path) -> int:
 
 
 def _shelving(command: str, edit: Edit, done: str, help: str, short_help: str = "") -> click.Command:
-    """Return the command that does one thing to a skill as a whole."""
+    """Return a command that does one thing to a whole skill."""
 
     @skills.command(command, help=help, short_help=short_help or None)
     @click.argument("name", shell_complete=complete("skills"))
@@ -293,7 +293,7 @@ async def _inspected(hone: Hone, name: str | None) -> tuple[Sequence[Inspected],
 
 
 def _disk(hone: Hone) -> FileTree | None:
-    """Return the home, unless the files in it do not count."""
+    """Return the home, unless its files do not count."""
     return None if hone.settings.database else FileTree(hone.home)
 
 

@@ -30,7 +30,7 @@ from hone.registry import FEATURES
 from hone.runtime.session import Session
 
 LATEST = 10
-"""Conversations or changes in a list."""
+"""How many conversations or changes to list."""
 _COMMAND = regex(
     r"/(?=[0-9-]*[A-Za-z])([A-Za-z0-9][A-Za-z0-9-]*|[A-Za-z0-9][\w-]*:[\w.-]+)(?:\s+(.*))?", re.DOTALL
 )
@@ -38,8 +38,8 @@ _COMMAND = regex(
 
 @dataclass(slots=True)
 class ChatState:
-    """A chat as it stands: who serves it, which conversation it is about, and how much of it is shown.
-    `seen` are the changes that were shown whole: only those can be approved."""
+    """The current state of a chat: its Hone, its conversation, and how much of it is shown. `seen` are the
+    changes that were shown in full: only those can be approved."""
 
     hone: Hone
     session: Session
@@ -52,8 +52,8 @@ class ChatState:
 
 
 class SlashRequest(Struct, frozen=True):
-    """What a command has to say to the agent: the user's words, and what Hone tells with them. `message` is
-    sent instead of the words where there is more than words, with `voice` as its label."""
+    """What a command sends to the agent: the user's words, and what Hone adds to them. `message` is sent
+    instead of the words if there is more than words, with `voice` as its label."""
 
     words: str
     aside: str = ""
@@ -62,14 +62,14 @@ class SlashRequest(Struct, frozen=True):
 
 
 class SlashDraft(Struct, frozen=True):
-    """Words for the prompt, to be changed and sent by the user. `said` is printed first."""
+    """Words for the prompt, for the user to change and send. `said` is printed first."""
 
     words: str
     said: str = ""
 
 
 class SlashMenu(Struct, frozen=True):
-    """A list to choose from. `then` gets the number of the row, counted from 0. `above` is printed first."""
+    """A list to choose from. `then` gets the index of the row, from 0. `above` is printed first."""
 
     title: str
     rows: Sequence[str]
@@ -88,25 +88,25 @@ class Command(Struct, frozen=True):
 
 
 def parse(message: str) -> tuple[str, str] | None:
-    """The command's name and argument; None for what is meant for the agent, such as a path."""
+    """Return the command's name and argument; None for text that is meant for the agent, such as a path."""
     found = _COMMAND.fullmatch(message.strip())
     return (found[1].lower(), (found[2] or "").strip()) if found else None
 
 
 def parse_own(message: str) -> str:
-    """Return the command that the owner wants to run; empty for what is none."""
+    """Return the command that the owner wants to run; empty if it is none."""
     return message.strip()[1:].strip() if message.lstrip().startswith("!") else ""
 
 
 async def obey(state: ChatState, name: str, argument: str) -> SlashResult:
-    """Return what to print, to send or to choose from. A command that fails says why, and nothing else
-    happens. Raises EOFError to leave."""
+    """Return what to print, to send or to choose from. A failing command says why, and nothing else happens.
+    Raises EOFError to leave."""
     command = COMMANDS.get(ALIASES.get(name, name))
     return await settle(command.act(state, argument) if command else _other(state, name, argument))
 
 
 async def settle(result: Awaitable[SlashResult]) -> SlashResult:
-    """Wait for a command, and return what it failed with as words."""
+    """Wait for a command. Return its error as text."""
     try:
         return await result
     except HoneError as error:
@@ -114,7 +114,8 @@ async def settle(result: Awaitable[SlashResult]) -> SlashResult:
 
 
 async def _other(state: ChatState, name: str, argument: str) -> SlashResult:
-    """Every skill is a command, unless it has the name of one of ours, and so is a prompt of a server."""
+    """Handle other names. Every skill is a command, unless it has the name of one of ours, and so is a
+    server's prompt."""
     if ":" in name:
         return await _expand(state, name, argument)
     skills = [each.name for each in await state.hone.library.listed()]
@@ -215,7 +216,8 @@ async def _pending(state: ChatState, _: str) -> str:
 
 
 async def _approve(state: ChatState, argument: str) -> str:
-    """Shown first; what was shown is what takes effect, since a change that waits stays as it is."""
+    """Approve a change. It must have been shown first; what was shown takes effect, since a pending change
+    never changes."""
     id = _id("approve", argument)
     [change] = await waiting(state.keeper, [id])
     if id not in state.seen:
@@ -252,7 +254,7 @@ async def _reviews(state: ChatState, _: str) -> str:
 
 
 async def _review(state: ChatState, topic: str) -> str:
-    """It is done beside the conversation, like those that come by themselves."""
+    """Start a review. It runs beside the conversation, like automatic ones."""
     if topic not in ("", *NAMES):
         raise Refused(f"There is no topic {one_line(topic, 40)!r}. Use one of: {', '.join(sorted(NAMES))}.")
     if not len(state.session.transcript):
@@ -277,7 +279,7 @@ async def _quit(_: ChatState, __: str) -> str:
 
 
 def _load(place: str) -> Act:
-    """Return a feature's command, which is imported when it is first typed."""
+    """Return a feature's command, imported when it is first typed."""
 
     async def act(state: ChatState, argument: str) -> SlashResult:
         result: SlashResult = await import_object(place)(state, argument)
@@ -287,12 +289,12 @@ def _load(place: str) -> Act:
 
 
 def _own(place: str, help: str, argument: str = "") -> Command:
-    """Return a command of the chat that is imported when it is first typed."""
+    """Return a command of the chat, imported when it is first typed."""
     return Command(_load(f"hone.cli.slash_commands.{place}"), help, argument)
 
 
 ALIASES = {"exit": "quit", "usage": "cost"}
-"""Other names of commands, which the help does not list."""
+"""Aliases of commands, which the help does not list."""
 COMMANDS: Mapping[str, Command] = {
     "help": _own("helping:show_help", "List the commands and keys."),
     "new": _own("conversation:begin", "Begin a new conversation."),

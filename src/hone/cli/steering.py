@@ -1,4 +1,4 @@
-"""Say which hooks count in a folder and which wait for the owner's approval."""
+"""List the hooks that count in a folder and those that wait for the owner's approval."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path

@@ -40,7 +40,7 @@ further rights, except those that a .hone/permissions.toml in it asks for, and t
 .hone/hooks.toml and the servers in its .mcp.json and .hone/mcp.json; you see these files first, and
 the agents in .hone/agents and .claude/agents."""
 LINES = 400
-"""Lines of a file that are shown."""
+"""The most lines of a file to show."""
 
 
 class ShownFile(Struct, frozen=True):
@@ -51,15 +51,15 @@ class ShownFile(Struct, frozen=True):
     effect: str
 
     def lines(self) -> list[str]:
-        """The file to the letter; nothing in it can steer the terminal or pass for a line of ours."""
+        """Return the exact file; nothing in it can control the terminal or imitate a line of ours."""
         lines = visible(self.text).rstrip("\n").split("\n")
         count = "1 line" if len(lines) == 1 else f"{len(lines):,} lines"
         return [f"{self.name}, {count}:", *(f"  │ {line}" for line in lines)]
 
 
 class TrustFiles(Struct, frozen=True):
-    """The files of a folder that steer Hone, as they were shown. `unused` says which cannot be used, and
-    why."""
+    """The files of a folder that steer Hone, as they were shown. `unused` lists unusable ones, with the
+    reason."""
 
     instructions: FoundInstructions | None
     rules: ProjectRules | None
@@ -96,7 +96,7 @@ class TrustFiles(Struct, frozen=True):
         return files
 
     def trust(self, folder: Path, instructions: Instructions, approvals: ProjectApprovals) -> None:
-        """Trust the folder with these very files. Raises Refused if one was changed meanwhile."""
+        """Trust the folder with these exact files. Raises Refused if one has changed since."""
         if [*self.others] != find_files(folder)[0]:
             raise Refused(
                 "Hooks, agents or servers have changed meanwhile; nothing was trusted. Look again: hone trust"
@@ -153,7 +153,7 @@ def _forget(hone: Hone, place: Path) -> int:
 
 
 def _trust_folder(hone: Hone, place: Path, *, yes: bool) -> bool:
-    """Return whether the folder is trusted now."""
+    """Tell whether the folder is trusted now."""
     called = one_line(str(place), 500)
     files = TrustFiles.find(place)
     if files.shown() and not _agreed(files.shown(), called, yes=yes):
@@ -168,7 +168,7 @@ def _trust_folder(hone: Hone, place: Path, *, yes: bool) -> bool:
 
 
 async def _reconsider(hone: Hone, place: Path) -> Sequence[str]:
-    """Judge anew what waited for trust in a folder, and tell what took effect."""
+    """Judge again what waited for trust in a folder, and report what took effect."""
     if hone.keeper.rules.closed:
         return ()
     made = await reconsider(hone, place)
@@ -183,7 +183,7 @@ def _list_foreign(hone: Hone, place: Path) -> int:
 
 
 def _trust_files(hone: Hone, paths: list[Path], *, yes: bool) -> int:
-    """What was shown is what is trusted, by its bytes."""
+    """Trust exactly what was shown, by its bytes."""
     found = [(path, find_foreign(hone.home, hone.folders, path)) for path in paths]
     for path in [path for path, file in found if file is None]:
         click.echo(f"{one_line(str(path), 300)} is not foreign.")
@@ -203,7 +203,7 @@ def _trust_files(hone: Hone, paths: list[Path], *, yes: bool) -> int:
 
 
 def _excerpt(file: ForeignFile) -> list[str]:
-    """The file to the letter; nothing in it can steer the terminal or pass for a line of ours."""
+    """Return the exact file; nothing in it can control the terminal or imitate a line of ours."""
     lines = visible(file.text).rstrip("\n").split("\n")
     count = "1 line" if len(lines) == 1 else f"{len(lines):,} lines"
     rows = [f"  │ {line}" for line in lines[:LINES]]

@@ -1,4 +1,4 @@
-"""Ask in the chat whether the owner trusts the folder, once, when the first lesson waits for that."""
+"""Ask in the chat whether the owner trusts the folder, once, when a lesson first waits for that."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -31,7 +31,7 @@ class TrustOffer:
         self._known: ChangeId | None = None
 
     def describe_unused(self, folder: Path) -> str:
-        """Say which files of a folder without an answer would steer Hone; empty if there are none."""
+        """Return which files of an unanswered folder would steer Hone; empty if there are none."""
         if self._hone.folders.is_answered(folder):
             return ""
         names = [file.name for file in TrustFiles.find(folder).shown()]
@@ -42,7 +42,7 @@ class TrustOffer:
         )
 
     async def make(self, session: Session) -> bool:
-        """Ask if lessons wait for it. Return whether that was the case."""
+        """Ask if lessons wait for it. Tell whether they did."""
         folder = text_to_path(session.header.folder)
         with suppress(HoneError):
             if lessons := await self._find(session, folder):
@@ -52,7 +52,7 @@ class TrustOffer:
         return False
 
     async def _find(self, session: Session, folder: Path) -> list[Entry]:
-        """Look only if something has changed since the last look."""
+        """Check only if something has changed since the last check."""
         hone = self._hone
         if session.id in self._asked or not hone.folders.may_ask(folder, hone.library.today):
             return []

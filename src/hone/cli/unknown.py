@@ -1,7 +1,7 @@
-"""Decide what `hone WORDS` means where the first word is no command: a task, or a mistyped command.
+"""Decide what `hone WORDS` means if the first word is no command: a task, or a mistyped command.
 
-A first argument with a space in it is a task. One without that resembles the name of a command is a typo;
-any other one begins a task.
+A first argument with a space in it is a task. One without that resembles the name of a command is a typo; any
+other one begins a task.
 """
 
 from collections.abc import Collection, Sequence
@@ -10,7 +10,8 @@ from difflib import get_close_matches
 import click
 
 NEAR = 0.65
-"""How much a word resembles a command that it may stand for: `rnu` and `run` do so by two thirds."""
+"""The least similarity between a word and a command that it may stand for: `rnu` and `run` have two
+thirds."""
 MOST = 3
 HABITS = {
     "help": "hone --help",
@@ -25,7 +26,7 @@ HABITS = {
     "mode": "hone permissions",
     "settings": "hone config",
 }
-"""Commands of other programs, and what they are called here."""
+"""Commands of other programs, and their names here."""
 
 
 def find_meant(words: Sequence[str], names: Collection[str]) -> list[str]:
@@ -40,8 +41,8 @@ def find_meant(words: Sequence[str], names: Collection[str]) -> list[str]:
 
 
 def check_task(words: Sequence[str], names: Collection[str]) -> None:
-    """Raises UsageError if the first word is a mistyped command, or one whose feature was taken out. Help is
-    asked about a command, never about a task."""
+    """Raise UsageError if the first word is a mistyped command, or one whose feature was removed. People ask
+    for help about a command, never about a task."""
     first = words[0]
     if first in names or (len(words) > 1 and {"-h", "--help"} & set(words) and not find_meant(words, names)):
         raise click.UsageError(f"No such command {first!r}.")

@@ -35,11 +35,11 @@ from hone.runtime.queued import CommandQueue
 from hone.stores.delivery import EmbeddedDelivery
 
 POLL = 2.0
-"""Seconds between two looks of a worker that was left behind."""
+"""Seconds between two checks of a background worker."""
 LIFETIME = 15 * 60.0
-"""Seconds after which a worker that was left behind ends in any case."""
+"""Seconds after which a background worker always ends."""
 GOING = 5.0
-"""Seconds that a worker may take to stop before we say so."""
+"""Seconds that a worker gets to stop before we report that it has not."""
 
 
 @click.group(
@@ -74,7 +74,7 @@ def worker(ctx: click.Context, once: bool, concurrency: int, metrics: str, behin
 
 
 async def work_monitored(hone: Hone, metrics: str, *, once: bool, concurrency: int) -> int:
-    """Be a worker whose numbers are read at an address, and that logs what the settings say."""
+    """Be a worker that publishes metrics at an address, and that logs as the settings say."""
     log = Log(hone.clock, hone.settings.serve.log)
     if hone.settings.serve.log != "off":
         hone.monitors.add(log)
@@ -84,7 +84,7 @@ async def work_monitored(hone: Hone, metrics: str, *, once: bool, concurrency: i
 
 
 async def work_here(hone: Hone, *, once: bool, concurrency: int = 1) -> int:
-    """Be a worker that is seen."""
+    """Be a worker with its status shown."""
     writable_keeper(hone)
     if not once:
         click.echo("Waiting for reviews to do. Ctrl-C ends.", err=True)
@@ -112,7 +112,7 @@ async def work_here(hone: Hone, *, once: bool, concurrency: int = 1) -> int:
 
 
 def _tell_review(hone: Hone, said: str) -> None:
-    """Say what came of a review, lessons included; not where a log is kept, which has no content."""
+    """Report the result of a review, with its lessons; a log gets no content."""
     if said and hone.settings.serve.log == "off":
         click.echo(said)
     tell(hone)
@@ -123,8 +123,8 @@ def _tell_trouble(sentence: str) -> None:
 
 
 async def stay_behind(hone: Hone) -> int:
-    """Do what is due and what becomes due meanwhile, for some minutes at most, as the only one in this
-    home. What is left by then is done by the next `hone`."""
+    """Do what is due and what becomes due in the meantime, for some minutes at most, as the only one in this
+    home. The next `hone` does the rest."""
     staying = asyncio.ensure_future(_stay(hone))
     await until_told(staying)
     return 0 if staying.cancelled() or not staying.exception() else FAILED
@@ -134,7 +134,7 @@ async def _stay(hone: Hone) -> None:
     background, clock = hone.background, hone.clock
     with suppress(TimeoutError):
         async with clock.timeout(LIFETIME):
-            # A process that found us here relies on us: we look once more when we are no longer found.
+            # A process that found us here relies on us: we check once more after we are no longer visible.
             while await _is_left(hone):
                 with hold_worker(hone.home) as held:
                     if not held:
@@ -142,11 +142,11 @@ async def _stay(hone: Hone) -> None:
                     while (due := await background.next_look()) is not None:
                         if due <= clock.now():
                             await background.drain()
-                        if await background.next_look() is not None:  # not due, or at work elsewhere
+                        if await background.next_look() is not None:  # not due, or another worker is on it
                             await clock.sleep(POLL)
                     for part in hone.parts("work"):
                         await part.work()
-                if await has_work(hone):  # it failed, or somebody else is at it
+                if await has_work(hone):  # it failed, or another worker is on it
                     return
 
 
@@ -196,7 +196,7 @@ def describe_workers(delivered: DeliveryStatus) -> Iterator[str]:
 def describe(
     process: int | None, queued: int, due: datetime | None, *, whole: bool = False, more: bool = False
 ) -> Iterator[str]:
-    """Yield what is left to do; `whole`: and who does it. `more`: something else waits, too."""
+    """Yield what is left to do and, with `whole`, who does it. `more`: something else waits, too."""
     if whole:
         yield "No worker runs." if process is None else f"A worker runs: process {process}."
     if queued:
@@ -223,7 +223,7 @@ async def stop(hone: Hone) -> str:
 
 
 async def end_worker(home: Path) -> str:
-    """Stop the worker of a home, wait for it for a moment, and say what came of it."""
+    """Stop the worker of a home, wait for it for a moment, and report the result."""
     process = stop_worker(home)
     if process is None:
         return "No worker runs."
@@ -242,7 +242,7 @@ def _told(event: Event) -> None:
 
 
 async def until_told(task: asyncio.Future[Any]) -> None:
-    """Ctrl-C and SIGTERM end the task in order."""
+    """Run the task. Ctrl-C and SIGTERM end it in order."""
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, task.cancel)

@@ -14,9 +14,9 @@ from hone.core.value import replace
 
 class Limits(Struct, frozen=True):
     calls: int = 90
-    """Model calls a turn."""
+    """Model calls per turn."""
     until_done: bool = False
-    """End the turn after a reply whose calls all succeeded and were more than look-ups."""
+    """End the turn after a reply whose calls all succeeded and did more than look something up."""
     last_question: str = (
         "The budget of this turn is spent, and you cannot use tools anymore. In a few sentences: "
         "what is done, what is left, and what should happen next?"
@@ -24,8 +24,8 @@ class Limits(Struct, frozen=True):
 
 
 class Helper(Struct, frozen=True):
-    """A named helper that the owner described. `instructions` are what it is told beside its task, `tools`
-    names of its parent's tools (None: all of them), `model` whom to ask (empty: its parent's)."""
+    """A named helper that the owner set up. `instructions` are added to its task, `tools` are names
+    of its parent's tools (None: all of them), `model` is the model it uses (empty: its parent's)."""
 
     name: str
     description: str
@@ -35,7 +35,7 @@ class Helper(Struct, frozen=True):
 
     @property
     def permit(self) -> Permit:
-        """Its rights, to be narrowed by its parent's."""
+        """Return its rights, to be narrowed by its parent's."""
         return Permit(DELEGATE.effects, tools=self.tools)
 
 
@@ -47,7 +47,7 @@ class Agent(Struct, frozen=True):
     limits: Limits = Limits()
 
     def narrowed(self, permit: Permit, limits: Limits | None = None) -> Self:
-        """The same agent on the same prefix, with less to do."""
+        """Return the same agent on the same prefix, with fewer rights."""
         return replace(self, permit=self.permit & permit, limits=limits or self.limits)
 
     def may_use(self, tool: Tool) -> bool:
@@ -60,7 +60,7 @@ class Agent(Struct, frozen=True):
 
 
 def relieve(agent: Agent, spare: Agent | None) -> Agent | None:
-    """Return the spare agent with the rights of the one it relieves; None if that one is the spare itself."""
+    """Return the spare agent with the rights of the one it replaces; None if that one is the spare itself."""
     if spare is None or spare.prefix.model == agent.prefix.model:
         return None
     return replace(spare, permit=agent.permit, limits=agent.limits)

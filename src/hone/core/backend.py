@@ -8,13 +8,13 @@ from typing import Protocol
 from msgspec import Struct
 
 LIMIT = 10
-"""Memories that a query gives unless told otherwise."""
+"""Memories that a query returns by default."""
 KEYS = 100
-"""Keys in a list unless told otherwise."""
+"""Keys in a list by default."""
 
 
 class MemoryItem(Struct, frozen=True):
-    """What is kept under a key for one user. `updated_at` is `created_at` until it is stored again."""
+    """A value under a key, for one user. `updated_at` is `created_at` until it is stored again."""
 
     key: str
     value: str
@@ -25,7 +25,7 @@ class MemoryItem(Struct, frozen=True):
 
 
 class Availability(Struct, frozen=True):
-    """True if a backend can be used; if it cannot, `why` is a plain sentence that says what to do."""
+    """True if a backend can be used. If not, `why` is a plain sentence that says what to do."""
 
     why: str = ""
 
@@ -38,14 +38,14 @@ class Deleted(StrEnum):
 
     GONE = "gone"
     HIDDEN = "hidden"
-    """It is given to nobody any more, but the service still keeps it."""
+    """Nobody gets it any more, but the service still keeps it."""
     ABSENT = "absent"
-    """There was none."""
+    """There was no such memory."""
 
 
 class Backend(Protocol):
-    """Acknowledged is kept: `store` returns when the memory would survive a crash. No method gives one user
-    what is another's. They raise BackendError, and Unfit for what will never be taken."""
+    """Acknowledges only what is kept: `store` returns when the memory would survive a crash. No method gives
+    one user another user's memories. They raise BackendError, and Unfit for what will never be accepted."""
 
     @property
     def name(self) -> str: ...
@@ -60,7 +60,7 @@ class Backend(Protocol):
     async def store(
         self, user_id: str, key: str, value: str, metadata: Mapping[str, str] | None = None
     ) -> MemoryItem:
-        """Puts a value under a key, in the place of what was there."""
+        """Store a value under a key, replacing what was there."""
         ...
 
     async def retrieve(self, user_id: str, key: str) -> MemoryItem | None: ...
@@ -68,11 +68,12 @@ class Backend(Protocol):
     async def query(
         self, user_id: str, text: str, limit: int = LIMIT, *, dialectic: bool = False
     ) -> Sequence[MemoryItem]:
-        """What fits these words best, the best first. `dialectic`: where the service can, its own answer."""
+        """Return what fits these words, best first. `dialectic`: return the service's own answer, if it can
+        give one."""
         ...
 
     async def list_keys(self, user_id: str, limit: int = KEYS) -> Sequence[str]:
-        """Newest first, by when they were last stored."""
+        """Return keys, the most recently stored first."""
         ...
 
     async def delete(self, user_id: str, key: str) -> Deleted: ...

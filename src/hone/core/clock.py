@@ -16,7 +16,7 @@ class Clock(Protocol):
     async def sleep(self, seconds: float) -> None: ...
 
     def timeout(self, seconds: float) -> AbstractAsyncContextManager[asyncio.Timeout]:
-        """Raises TimeoutError inside its block once the seconds are over."""
+        """Raise TimeoutError inside the block once the seconds are over."""
         ...
 
 
@@ -35,7 +35,7 @@ class SystemClock:
 
 
 class ManualClock:
-    """Stands still until `advance`; a sleep moves it at once and is written down in `slept`."""
+    """Stands still until `advance`. A sleep advances the clock at once and is recorded in `slept`."""
 
     def __init__(self, start: datetime = datetime(2026, 1, 1, tzinfo=UTC)) -> None:
         self._start = start

@@ -15,8 +15,8 @@ UNNUMBERED = CuratorRunId(0)
 
 
 class CuratorRun(Struct, frozen=True):
-    """`session` is where a model was asked, `library` a digest of the skills it was asked about, `error` why
-    it came to no answer that could be used. `report` is Markdown."""
+    """`session` is the session that asked a model, `library` a digest of the skills it was asked about,
+    `error` why there was no usable answer. `report` is Markdown."""
 
     at: datetime
     why: str
@@ -29,18 +29,17 @@ class CuratorRun(Struct, frozen=True):
 
 
 class CuratorRuns(Protocol):
-    """Durable once a method has returned. Order is the order of ids, never of clocks."""
+    """Writes are durable when a method returns. Order is by id, never by clock."""
 
     async def runs(self, limit: int | None = None) -> Sequence[CuratorRun]:
-        """Newest first."""
+        """Return runs, newest first."""
         ...
 
     async def complete(
         self, run: CuratorRun, after: CuratorRunId, changes: Sequence[Change], contents: Mapping[str, bytes]
     ) -> tuple[CuratorRun, Sequence[Entry]]:
-        """Records a run and what it changed, both or neither. `after` is the latest run that was known
-        when it began (0: none): raises Conflict if there is another one by now, and what Ledger.record
-        raises."""
+        """Record a run and its changes, both or neither. `after` is the latest run that was known when it
+        began (0: none). Raises Conflict if there is a newer one by now, and what Ledger.record raises."""
         ...
 
 

@@ -15,15 +15,15 @@ class TicketKind(StrEnum):
     """Something became due: turn looks into reviews."""
     REVIEW = "review"
     DELIVER = "deliver"
-    """Copies for the memory backend."""
+    """Send copies to the memory backend."""
     TEND = "tend"
-    """The curator, vectors, and what else features do when nobody waits for it."""
+    """Run the curator, make vectors, and do what else features do when nobody waits for it."""
     COMMAND = "command"
-    """A step of a command that the owner queued: an experiment or an import."""
+    """Do a step of a command that the owner queued: an experiment or an import."""
 
 
 class WorkItem(Struct, frozen=True):
-    """One piece of work. `owner` is whose, in a database that several share; empty: the home's own."""
+    """One piece of work. `owner` is its owner in a database that several share; empty: the home's own."""
 
     kind: TicketKind
     owner: str = ""
@@ -31,8 +31,8 @@ class WorkItem(Struct, frozen=True):
 
 
 class WorkResult(Struct, frozen=True):
-    """What came of it. `worked`: of a review or a command, whether it was worked on, and not somebody else's.
-    `tend` and `command` say when the owner has something for TEND and COMMAND to do; None: nothing in
+    """The result of a work item. `worked`: whether this worker worked on the review or command, rather than
+    another. `tend` and `command` say when the owner's next TEND and COMMAND work is due; None: nothing is in
     sight."""
 
     worked: bool = True
@@ -44,8 +44,9 @@ Perform = Callable[[WorkItem], Awaitable[WorkResult]]
 
 
 class WorkerStatus(Struct, frozen=True):
-    """A worker somewhere. `busy` is what it works on, of `concurrency` at most. `answers`: its heart beats.
-    One that does not answer and holds its claim was stopped; it keeps its work until it ends."""
+    """A worker somewhere. `busy` is what it works on, at most `concurrency` items. `answers`: it has a
+    heartbeat. A worker that does not answer but holds its claim was stopped; it keeps its work until it
+    ends."""
 
     name: str
     since: datetime
@@ -55,7 +56,7 @@ class WorkerStatus(Struct, frozen=True):
 
 
 class DeliveryStatus(Struct, frozen=True):
-    """Who works, how much waits for a worker, by kind, and for how many seconds the oldest of it has."""
+    """The workers, how much waits for one by kind, and for how many seconds the oldest item has waited."""
 
     workers: Sequence[WorkerStatus] = ()
     waiting: Mapping[str, int] = {}
@@ -63,12 +64,12 @@ class DeliveryStatus(Struct, frozen=True):
 
 
 class Delivery(Protocol):
-    """What is delivered is decided by Hone's own rows, and so is what was done: work that comes twice is done
-    once, work that was begun and broken off comes again."""
+    """Hone's own rows decide what is delivered and what was done. Work delivered twice is done once; work
+    that was broken off is delivered again."""
 
     async def serve(self, perform: Perform, concurrency: int, say: Callable[[str], None]) -> None:
-        """Have work done, so much at a time, until the caller is cancelled. Then what is under way gets some
-        seconds, and goes back into the queue. `say` hears of trouble that passes by itself."""
+        """Deliver work, a bounded amount at a time, until the caller is cancelled. Then running work gets a
+        few seconds before it returns to the queue. `say` hears of trouble that passes without help."""
         ...
 
     async def status(self) -> DeliveryStatus: ...

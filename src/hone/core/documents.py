@@ -10,9 +10,9 @@ from hone.core.errors import Conflict
 from hone.core.messages import digest
 
 NEW = ""
-"""In place of a digest: nothing may be there yet."""
+"""Stands for a digest: no document may exist yet."""
 TRIES = 1_000
-"""Attempts of a change. Each failure means that somebody else's change was stored."""
+"""Attempts at a change. Each failure means that another writer's change was stored."""
 
 
 class DocumentKind(Struct, frozen=True):
@@ -36,7 +36,7 @@ EXPERIMENTS = DocumentKind("experiments", "experiments")
 GATE = DocumentKind("gate", "gate")
 SPILL = DocumentKind("spill", "spill")
 QUEUED = DocumentKind("queued", "queued")
-"""Commands that wait for a worker, and what they are about."""
+"""Commands that wait for a worker, and their subjects."""
 PAUSES = DocumentKind("pauses", fixed=("curator-paused",), lock="permissions.lock")
 """What the owner paused on all machines."""
 RULES = DocumentKind(
@@ -48,14 +48,14 @@ RULES = DocumentKind(
     ),
     lock="permissions.lock",
 )
-"""What the owner allows and trusts on one machine: a path means another folder on the next one."""
+"""What the owner allows and trusts on one machine: on another, the same path means another folder."""
 CONSENT = DocumentKind("consent", fixed=("permissions-everywhere.json",), lock="permissions.lock")
-"""What the owner allows and denies on every machine. A home that shares nothing has it among its rules."""
+"""What the owner allows and denies on every machine. A home that is not shared keeps this among its rules."""
 KINDS = (CONSENT, EXPERIMENTS, GATE, PAUSES, QUEUED, RULES, SPILL, TEMPLATES)
 
 
 class Documents(Protocol):
-    """Every method waits for the disk or the database: where that matters, call it in a thread. Raises
+    """Every method waits for the disk or the database. Where that matters, call it in a thread. Raises
     StoreError."""
 
     @property
@@ -71,24 +71,24 @@ class Documents(Protocol):
 
     def write(self, kind: DocumentKind, name: str, data: bytes, over: str | None = None) -> None:
         """Store a document; it is durable when this returns. `over` is the digest of what it replaces, NEW if
-        nothing may be there, None for whatever is there. Raises Conflict if something else is."""
+        nothing may be there, None to replace anything. Raises Conflict on a mismatch."""
         ...
 
     def delete(self, kind: DocumentKind, name: str) -> bool:
-        """Return whether there was one."""
+        """Delete a document. Return whether it existed."""
         ...
 
     def expire(self, kind: DocumentKind, before: datetime) -> int:
-        """Delete those that were last written before a time. Return how many."""
+        """Delete documents last written before a time. Return how many."""
         ...
 
     def describe(self, kind: DocumentKind, name: str) -> str:
-        """Say where a document is, for a sentence to the owner."""
+        """Return where a document is, for a sentence to the owner."""
         ...
 
 
 class LateDocuments:
-    """Opens the documents with the first use: most commands that could read one do not."""
+    """Opens the documents at first use: most commands that could read one do not."""
 
     def __init__(self, open_: Callable[[], Documents], *, shared: bool) -> None:
         self._open = open_
@@ -116,8 +116,8 @@ class LateDocuments:
 def change(
     documents: Documents, kind: DocumentKind, name: str, edit: Callable[[bytes | None], bytes | None]
 ) -> None:
-    """Replace a document by what `edit` makes of it, again if somebody was faster. None, or what was there,
-    changes nothing. Raises StoreError, and what `edit` raises."""
+    """Replace a document by what `edit` makes of it. Retry if another writer was faster. If `edit` returns
+    None or what was there, nothing changes. Raises StoreError, and what `edit` raises."""
     for attempt in range(TRIES):
         before = documents.read(kind, name)
         after = edit(before)
@@ -139,7 +139,7 @@ def is_document(path: str) -> bool:
 
 
 def all_documents(documents: Documents) -> Iterator[tuple[DocumentKind, str, bytes]]:
-    """Yield every document, by kind and name. One that is deleted meanwhile is none."""
+    """Yield every document, by kind and name. Skip one that is deleted in the meantime."""
     for kind in KINDS:
         for name in documents.names(kind):
             data = documents.read(kind, name)

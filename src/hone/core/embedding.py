@@ -1,4 +1,4 @@
-"""Vectors that stand for the meaning of text, and the Protocol of what makes them."""
+"""Vectors that stand for the meaning of text, and the Protocol of the embedder that makes them."""
 
 from collections.abc import Mapping, Sequence
 from math import sqrt
@@ -59,22 +59,22 @@ class Vectors(Protocol):
     others count as missing, and are replaced."""
 
     async def adopt(self, embedder: str) -> None:
-        """From now on only this embedder may add vectors, in any process."""
+        """Let only this embedder add vectors from now on, in any process."""
         ...
 
     async def is_adopted(self, embedder: str) -> bool: ...
 
     async def missing(self, embedder: str, limit: int) -> Sequence[Unembedded]:
-        """Return contents to embed: what is new first, then the rest from the latest to the oldest."""
+        """Return contents to embed: new ones first, then the rest from latest to oldest."""
         ...
 
     async def put(self, embedder: str, made: Sequence[tuple[Unembedded, bytes]]) -> None:
-        """Store the vectors of what `missing` returned, in one transaction. Contents that were deleted or
-        changed meanwhile get none."""
+        """Store the vectors of what `missing` returned, in one transaction. Skip contents that were deleted
+        or changed since."""
         ...
 
     async def tidy(self, embedder: str) -> bool:
-        """Prepare some vectors for a fast look at all of them; return whether there was something to do."""
+        """Prepare some vectors for a fast scan of all. Return whether there was something to do."""
         ...
 
     async def coverage(self, embedder: str) -> Coverage: ...
@@ -84,7 +84,7 @@ class Vectors(Protocol):
         ...
 
     async def cache(self, embedder: str, made: Mapping[str, bytes]) -> None:
-        """Store vectors of short texts. If there are too many, the oldest go."""
+        """Store vectors of short texts. Drop the oldest if there are too many."""
         ...
 
 
@@ -97,8 +97,8 @@ def pack(values: Sequence[float]) -> bytes:
 
 
 def similarity(one: bytes, other: bytes) -> float:
-    """Return the cosine of two packed vectors: about 1 for the same meaning, about 0 for unrelated ones. It
-    is 0 for vectors of different models, which have different lengths or nothing in common."""
+    """Return the cosine of two packed vectors: about 1 for the same meaning, about 0 for unrelated ones.
+    Return 0 for vectors of different models, which differ in length or have nothing in common."""
     if len(one) != len(other):
         return 0.0
     first, second = memoryview(one).cast("b"), memoryview(other).cast("b")

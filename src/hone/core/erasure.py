@@ -17,7 +17,7 @@ from hone.core.ledger import ChangeId
 from hone.core.messages import canonical, sound
 
 SHORTEST = 4
-"""Characters of words that can be searched for: fewer would match everywhere."""
+"""The fewest characters of words to search for: fewer would match everywhere."""
 _GAP = r"(?:\s|\\+[nrt])+"
 _QUOTES = "\"'/"
 _REST = re.compile(r"[^\W_]")
@@ -54,7 +54,7 @@ class Scrubber:
         longest = sorted(filter(str.strip, forms), key=len, reverse=True)
         text = "|".join(_pattern(each.split()) for each in longest) or "(?!)"
         self.reach = 8 * max(map(len, longest), default=0) + 64
-        """Bytes that a match may have, for code that reads a file in pieces."""
+        """The most bytes a match may have, for code that reads a file in pieces."""
         self._text = re.compile(text, re.IGNORECASE)
         self._bytes = re.compile(text.encode(), re.IGNORECASE)
 

@@ -36,19 +36,19 @@ class HoneError(Exception):
 
 
 class SettingsError(HoneError):
-    """hone.toml or an option cannot be used."""
+    """A setting in hone.toml or an option cannot be used."""
 
 
 class Refused(HoneError):
-    """What was asked cannot be done; nothing was changed. The message says what could be."""
+    """The request cannot be carried out; nothing was changed. The message says what is possible instead."""
 
 
 class AlreadyKnown(Refused):
-    """What somebody wants to write down is known, so there is nothing to do."""
+    """The fact to write down is already known, so there is nothing to do."""
 
 
 class LimitReached(Refused):
-    """A user has used what they may use; `wait` are the seconds after which to try again."""
+    """A user has reached a limit. Retry after `wait` seconds."""
 
     def __init__(self, message: str, wait: float) -> None:
         super().__init__(message)
@@ -56,14 +56,14 @@ class LimitReached(Refused):
 
 
 class AnswerError(HoneError):
-    """The model gave no answer that fits what it was to return. The conversation is stored."""
+    """The model gave no answer of the required form. The conversation is stored."""
 
 
 class ServiceError(HoneError):
-    """Somebody else's service failed. Recognized secrets are taken out of its message."""
+    """A third-party service failed. Recognized secrets are removed from its message."""
 
     def __init__(self, message: str = "") -> None:
-        redact = import_object("hone.core.secrets:redact")  # the help and the version know these errors, too
+        redact = import_object("hone.core.secrets:redact")  # the help and the version import these, too
         super().__init__(redact(message))
 
 
@@ -74,13 +74,13 @@ class ModelError(ServiceError):
 
 
 class Unreachable(ModelError):
-    """Connection refused, reset or cut off, or bytes that are not the protocol."""
+    """The connection was refused, reset or cut off, or the bytes are not the protocol."""
 
     transient = True
 
 
 class Overloaded(ModelError):
-    """The provider asks for patience."""
+    """The provider asks Hone to slow down."""
 
     transient = True
 
@@ -98,7 +98,7 @@ class Overlong(ModelError):
 
 
 class Unusable(ModelError):
-    """A reply with nothing in it."""
+    """The reply is empty."""
 
     transient = True
 
@@ -108,11 +108,11 @@ class Unauthorised(ModelError):
 
 
 class Overflow(ModelError):
-    """The conversation is longer than the model's window."""
+    """The conversation is longer than the model's context window."""
 
 
 class Crowded(Overflow):
-    """By our own estimate the conversation soon will be too long."""
+    """By our own estimate the conversation will soon be too long."""
 
 
 class Rejected(ModelError):
@@ -120,11 +120,11 @@ class Rejected(ModelError):
 
 
 class BackendError(ServiceError):
-    """A memory backend did not do what was asked."""
+    """A memory backend failed."""
 
 
 class Unfit(BackendError):
-    """What was given to a backend is nothing it will ever take."""
+    """The backend will never accept this item."""
 
 
 class StoreError(HoneError):
@@ -136,7 +136,7 @@ class Busy(StoreError):
 
 
 class Ending(StoreError):
-    """The server is about to end and begins nothing more; `wait` are the seconds after which to try again."""
+    """The server is about to end and begins nothing more. Retry after `wait` seconds."""
 
     wait = 5.0
 
@@ -149,11 +149,11 @@ class Missing(StoreError):
 
 
 class Conflict(StoreError):
-    """Somebody else wrote first."""
+    """Another writer was first."""
 
 
 class Occupied(Conflict):
-    """Another process, or a turn that has not ended, has this conversation. Nothing was changed."""
+    """Another process, or a turn that has not ended, holds this conversation. Nothing was changed."""
 
 
 class Corrupt(StoreError):

@@ -14,13 +14,13 @@ from hone.core.turn import Turn
 
 
 class Heard(Struct, frozen=True):
-    """The user's words are stored, as the last of so many messages; the turn begins."""
+    """The user's words are stored as message number `messages`; the turn begins."""
 
     messages: int
 
 
 class Steered(Struct, frozen=True):
-    """What the user said during the turn is stored; the model reads it with its next step."""
+    """Words that the user said during the turn are stored; the model reads them with its next step."""
 
     text: str
 
@@ -52,7 +52,7 @@ class TurnEnded(Struct, frozen=True):
 
 
 class Learned(Struct, frozen=True):
-    """A review has ended: what it changed, what waits for the owner, and all of it in words."""
+    """A review has ended: what it changed, what waits for the owner, and a summary in words."""
 
     job: Job
     entries: tuple[Entry, ...]
@@ -66,7 +66,7 @@ class ReviewFailed(Struct, frozen=True):
 
 
 class Curated(Struct, frozen=True):
-    """The curator has ended a round: what it changed, what waits for the owner, and all of it in words."""
+    """The curator has ended a round: what it changed, what waits for the owner, and a summary in words."""
 
     round: CuratorRun
     entries: tuple[Entry, ...]

@@ -14,24 +14,24 @@ from zlib import crc32
 from hone.core.regex import regex
 
 LONGEST = 8
-"""Words of a unit."""
+"""The most words in a unit."""
 PIECE = 6
-"""Words of a run that a line is cut into, if they have enough bytes."""
+"""The fewest words in a run that a line is cut into; they need enough bytes, too."""
 WORDS, BYTES = 3, 16
-"""Words and bytes that a unit has at least."""
+"""The fewest words and bytes in a unit."""
 PAIR = 12
-"""Bytes that two words have at least if they are a unit because they fill a line."""
+"""The fewest bytes of two words that are a unit because they fill a line."""
 ALONE = 24
-"""Bytes of a word that is a unit by itself."""
+"""The fewest bytes of a word that is a unit by itself."""
 REACH = 40
-"""Lines that a short line is joined with at most."""
+"""The most lines that a short line is joined with."""
 STATEMENTS = (
     *("assert", "async", "await", "case", "catch", "class", "const", "def", "elif", "else", "end", "except"),
     *("export", "final", "for", "from", "func", "function", "if", "import", "include", "interface", "let"),
     *("module", "namespace", "new", "package", "private", "public", "raise", "require", "return", "static"),
     *("struct", "super", "switch", "this", "throw", "try", "type", "var", "void", "while", "with", "yield"),
 )
-"""Two words that start with one of these fill lines in any program."""
+"""Two words that start with one of these could fill a line in any program."""
 
 _PRIME = (1 << 45) - 55
 _BASE = 0x1B873593C2B2 % _PRIME
@@ -44,7 +44,7 @@ _WORD = regex(rf"[{_SPACELESS}]|[^\W{_SPACELESS}]+")
 _COLORS = regex(r"\x1b\[[0-9;:?]*[A-Za-z]")
 _BYTES = regex(r"(?:\\x[0-9a-fA-F]{2})+")
 _ESCAPE = regex(r"\\(?:u([0-9a-fA-F]{4})|([ntr])|([\"'\\/]))")
-# What programs put before a line: `file:12:`, `12\t`, `hash (name date 12)`, `file:`, `+`, `>`.
+# Prefixes that programs print before a line: `file:12:`, `12\t`, `hash (name date 12)`, `file:`, `+`, `>`.
 _PREFIX = regex(
     r"^(?:\^?[0-9a-f]{7,40} [^\n]{0,200}?\d\) |(?:[^\s:]{1,300}[:-])??[ \t]*\d{1,7}[:\-\t|) ][ \t]?"
     r"|[^\s:]{1,300}:[ \t]?)?(?:[+\-<>|#]{1,3}[ \t]?)?",
@@ -58,7 +58,7 @@ Span = tuple[str, ...]
 
 
 class Fingerprints:
-    """A set of units, each with a number that says since when it is known."""
+    """A set of units, each with a number for how long it has been known."""
 
     def __init__(self) -> None:
         self._since: dict[int, int] = {}
@@ -74,11 +74,11 @@ class Fingerprints:
                 self._starts.add(unit & _START)
 
     def unknown(self, units: frozenset[int]) -> frozenset[int]:
-        """Return those of the units that are not in the set."""
+        """Return the units that are not in the set."""
         return frozenset(unit for unit in units if unit not in self._since)
 
     def find(self, text: str) -> dict[Span, int]:
-        """Return where a text contains known units, each place with since when they are known."""
+        """Return where a text contains known units, and since when each is known."""
         found: dict[Span, int] = {}
         if self._since:
             for form in _forms(text):
@@ -119,7 +119,7 @@ def fingerprint(text: str) -> frozenset[int]:
 
 
 def select(lines: Sequence[str], unwanted: frozenset[str] = frozenset()) -> frozenset[int]:
-    """Return the units of a text that begin in lines other than those that are `unwanted`, given stripped."""
+    """Return the units of a text that begin in wanted lines. `unwanted` lines are given stripped."""
     rows = [_row(_COLORS.sub("", line)) for line in lines]
     wanted = (at for at, line in enumerate(lines) if line.strip() not in unwanted)
     return frozenset(unit for at in wanted for unit in _units(rows, at))
@@ -138,13 +138,13 @@ def runs(text: str) -> frozenset[int]:
 
 
 def lines(text: str) -> set[str]:
-    """Return the lines of a text that are units, in every form in which a program may have printed them."""
+    """Return the lines of a text that are units, in every form in which a program may print them."""
     found = {line.strip() for form in _forms(text) for line in form.split("\n")}
     return {line for line in found if _is_enough(_row(line))}
 
 
 def _forms(text: str) -> Iterator[str]:
-    """Yield a text as it is; without what programs put before each line; unescaped once and twice."""
+    """Yield a text as it is, without what programs print before each line, and unescaped once and twice."""
     text = _COLORS.sub("", text)
     yield text
     yield _PREFIX.sub("", text)
@@ -170,7 +170,8 @@ def _span(text: str) -> Span:
 
 
 def _words(text: str) -> list[str]:
-    """Numbers do not count: they differ where the words are the same, and stand before lines."""
+    """Return the words without numbers: numbers differ where the words are the same, and stand before
+    lines."""
     return [word for word in _WORD.findall(text) if not word.isdigit()]
 
 
@@ -204,7 +205,7 @@ def _units(rows: Sequence[Row], at: int) -> Iterator[int]:
 
 
 def _pieces(row: Row) -> Iterator[Row]:
-    """Cut a line into runs that say something, so that a part of it is recognized, too."""
+    """Cut a line into meaningful runs, so that a part of it is recognized, too."""
     start = 0
     for end in range(1, len(row) + 1):
         piece = row[start:end]

@@ -9,8 +9,8 @@ from hone.core.ids import SessionId
 
 
 class HistoryNote(Struct, frozen=True):
-    """A turn was added to a session: the heads before and after it, how many messages there are now, and the
-    digest of all that was said."""
+    """A turn was added to a session: the heads before and after it, the number of messages now, and the
+    digest of everything said."""
 
     session: SessionId
     before: str
@@ -20,7 +20,7 @@ class HistoryNote(Struct, frozen=True):
 
 
 class KnownHistory(Struct, frozen=True):
-    """A session that had this history at this many messages. If it is not `current`, it has changed since."""
+    """A session that had this history at this many messages. Unless `current`, it has changed since."""
 
     session: SessionId
     messages: int
@@ -33,15 +33,15 @@ class Histories(Protocol):
         ...
 
     async def unfilled(self, limit: int) -> Sequence[tuple[SessionId, str]]:
-        """Return conversations of the owner's that are not in the index as they are now, the latest activity
+        """Return the owner's conversations whose index entry is missing or outdated, the latest activity
         first, with their first words."""
         ...
 
     async def fill(self, session: SessionId, head: str, places: Sequence[tuple[str, int]]) -> None:
-        """Replace what is known of a session: digests, and how many messages each is for. Does nothing if
-        `head` is no longer its head."""
+        """Replace what the index holds for a session: digests, each with its number of messages. Do nothing
+        if `head` is no longer its head."""
         ...
 
     async def add(self, notes: Sequence[HistoryNote]) -> Sequence[SessionId]:
-        """Add turns to sessions that were in the index as they were before. Return the others."""
+        """Add turns to sessions whose index entry was up to date before. Return the other turns."""
         ...

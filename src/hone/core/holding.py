@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 FOREVER = "until you delete or erase it"
 ERASED = "(erased)"
-"""Stands where words were. No square brackets: those would be a list in the head of a skill."""
+"""Replaces erased words. It has no square brackets: in the head of a skill those would be a list."""
 
 
 class Backup(Enum):
@@ -20,9 +20,9 @@ class Backup(Enum):
     KEPT = "kept"
     """In the backup, and restored."""
     ASKED = "asked"
-    """In the backup, but restored only if the owner asks: it decides what may run."""
+    """In the backup, but restored only at the owner's request: it decides what may run."""
     LEFT_OUT = "left out"
-    """Not in the backup: keys, locks, and what can be made again."""
+    """Not in the backup: keys, locks, and what can be rebuilt."""
 
 
 class Holding(Struct, frozen=True):
@@ -49,23 +49,23 @@ class Holding(Struct, frozen=True):
 
 
 class Occurrence(Struct, frozen=True):
-    """Where words to erase were found: in which holding, where in it, and how often."""
+    """Where words to erase were found: the holding, the place in it, and how often."""
 
     holding: str
     place: str
     count: int = 1
     whole: bool = False
-    """Whether all of the place goes, and not only the words."""
+    """Whether the whole place goes, and not only the words."""
 
 
 class Eraser(Protocol):
     """Finds and removes what is to be erased in one holding. Both methods can be repeated after a kill."""
 
     async def find(self, what: "Erasure") -> Sequence[Occurrence]:
-        """Return where it is. Raises HoneError if a place cannot be read."""
+        """Return where the words are. Raises HoneError if a place cannot be read."""
         ...
 
     async def erase(self, what: "Erasure") -> Sequence[str]:
-        """Remove it for good, and say in a sentence each what the owner should know. Returns when no file
-        holds it any more."""
+        """Remove the words for good. Return what the owner should know, a sentence each, once no file holds
+        them any more."""
         ...

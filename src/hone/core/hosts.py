@@ -1,4 +1,4 @@
-"""Which hosts a program may reach, as the owner wrote them down."""
+"""Parse and match the hosts that the owner lets programs reach."""
 
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 
@@ -15,14 +15,14 @@ LOCAL = "localhost"
 
 
 class HostRule(Struct, frozen=True):
-    """A name, perhaps with `*.` before it, or addresses; on one port, or on any if `port` is 0."""
+    """A host name, perhaps with `*.` before it, or addresses; on one port, or on any if `port` is 0."""
 
     name: str = ""
     network: IPv4Network | IPv6Network | None = None
     port: int = 0
 
     def names(self, host: str, port: int) -> bool:
-        """Tell whether a request for this host is meant. Names are in lowercase and without a final dot."""
+        """Tell whether the rule covers a request for this host. Names are lowercase and have no final dot."""
         if self.port not in (0, port):
             return False
         if self.network is not None:

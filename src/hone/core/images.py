@@ -1,6 +1,6 @@
-"""Recognize pictures by their bytes and take out all but the picture: places, cameras, names, comments.
+"""Recognize images by their bytes and strip all metadata: places, cameras, names, comments.
 
-Only what a decoder needs is kept, by a list of what may stay. What follows the end of the picture is cut off.
+An allowlist keeps only what a decoder needs. Anything after the end of the image is cut off.
 """
 
 import re
@@ -12,9 +12,9 @@ from hone.core.errors import Refused
 from hone.core.messages import Image
 
 LARGEST = 3_750_000
-"""Bytes of a picture without its metadata; in base64 that is the 5 MB that the strictest provider takes."""
+"""The most bytes of an image without its metadata: in base64, the 5 MB limit of the strictest provider."""
 READ = 50_000_000
-"""Bytes of a file that are looked at."""
+"""The most bytes of a file to read."""
 KINDS = "PNG, JPEG, GIF or WebP"
 SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".webp")
 
@@ -22,7 +22,7 @@ _PNG_KEPT = frozenset({b"IHDR", b"PLTE", b"IDAT", b"IEND", b"tRNS", b"gAMA", b"c
 _WEBP_KEPT = frozenset({b"VP8 ", b"VP8L", b"VP8X", b"ALPH", b"ANIM", b"ANMF"})
 _WEBP_FRAME = frozenset({b"VP8 ", b"VP8L", b"ALPH"})
 _WEBP_FLAGS = 0b0001_0010
-"""Of VP8X: transparency and animation. The others announce a profile, Exif and XMP."""
+"""Flags of VP8X for transparency and animation. The others announce a profile, Exif and XMP."""
 _TABLES = frozenset({0xDB, 0xDC, 0xDD, *(set(range(0xC0, 0xD0)) - {0xC8})})
 """JPEG segments that a decoder needs."""
 _ADOBE = b"Adobe"
@@ -31,11 +31,12 @@ _ORIENTATION = 0x0112
 
 
 class _Broken(Exception):
-    """The bytes end too soon, or are not what they begin as."""
+    """The bytes end too soon, or do not match their header."""
 
 
 def read_image(data: bytes, name: str = "The picture") -> Image:
-    """Return a picture without metadata. Raises Refused if it is none, or too large; `name` is for that."""
+    """Return an image without metadata. Raises Refused if it is no image or too large; the error uses
+    `name`."""
     for magic, media_type, strip in _FORMATS:
         if data.startswith(magic):
             try:
@@ -94,7 +95,7 @@ def _strip_jpeg(data: bytes) -> Iterator[bytes]:
 
 
 def _keep_segment(marker: int, segment: bytes) -> bytes:
-    """Return what stays of a segment: tables, the kind of colors, and which side is up."""
+    """Return what is kept of a segment: tables, the color type, and the orientation."""
     body = segment[4:]
     if marker in _TABLES:
         return segment
@@ -108,7 +109,7 @@ def _keep_segment(marker: int, segment: bytes) -> bytes:
 
 
 def _read_orientation(tiff: bytes) -> int:
-    """Return which side of a photo is up, 1 to 8; 1 if it does not say."""
+    """Return the orientation of a photo, 1 to 8; 1 if it has none."""
     order = {b"II": "<", b"MM": ">"}.get(tiff[:2])
     try:
         (start,) = struct.unpack_from(f"{order}I", tiff, 4)
@@ -123,7 +124,7 @@ def _read_orientation(tiff: bytes) -> int:
 
 
 def _write_orientation(value: int) -> bytes:
-    """Return an Exif segment that says nothing else; nothing for the usual side."""
+    """Return an Exif segment with only the orientation; nothing for the usual one."""
     if value == 1:
         return b""
     tiff = b"MM\0\x2a" + struct.pack(">IHHHIHHI", 8, 1, _ORIENTATION, 3, 1, value, 0, 0)
@@ -132,7 +133,7 @@ def _write_orientation(value: int) -> bytes:
 
 
 def _find_scan_end(data: bytes, at: int) -> int:
-    """Return where the compressed data ends: at a marker that is no restart and no stuffed byte."""
+    """Return where the compressed data ends: at a marker that is neither a restart nor a stuffed byte."""
     found = _MARKER.search(data, at)
     if found is None:
         raise _Broken

@@ -16,7 +16,7 @@ SEED = 20
 
 
 def interval(values: Sequence[float], seed: int = SEED) -> tuple[float, float]:
-    """Where the mean lies, with a confidence of 95 %. The same values give the same interval."""
+    """Return where the mean lies, with a confidence of 95%. The same values give the same interval."""
     if len(values) < 2:
         return (values[0], values[0])
     draw, count = Random(seed), len(values)
@@ -26,7 +26,7 @@ def interval(values: Sequence[float], seed: int = SEED) -> tuple[float, float]:
 
 
 def _tail(count: int) -> float:
-    """The share of means that is cut off at each end."""
+    """Return the share of means to cut off at each end."""
     normal, free = NormalDist(), count - 1
     z = normal.inv_cdf((1 + CONFIDENCE) / 2)
     # Student's t by its expansion around the normal distribution.

@@ -20,19 +20,19 @@ Topics = frozenset[str]
 
 class State(StrEnum):
     QUEUED = "queued"
-    """Waiting, or at work in a process that holds its lock."""
+    """Waiting, or running in a process that holds its lock."""
     DONE = "done"
     FAILED = "failed"
     CANCELLED = "cancelled"
 
 
 Counters = Mapping[str, int]
-"""By topic, what counts towards its next review; a topic that is missing has counted nothing."""
+"""For each topic, the count toward its next review; a missing topic has counted nothing."""
 
 
 class TopicCount(Struct, frozen=True):
     """What a turn adds to the counter of a topic, or that it `resets` it. A review is due when the counter
-    has reached `interval` (0: never), for the reason `why`; then it counts anew."""
+    reaches `interval` (0: never), for the reason `why`; then the counter starts over."""
 
     topic: str
     adds: int = 0
@@ -49,7 +49,7 @@ class TopicCount(Struct, frozen=True):
 
 
 def count_topics(counters: Counters, counts: Sequence[TopicCount]) -> tuple[Counters, Topics, str]:
-    """Return the counters after a turn, the topics that are due, and why. A store does this inside its
+    """Return the counters after a turn, the topics that are due, and why. A store calls this inside its
     transaction."""
     due = [each for each in counts if each.is_due(counters)]
     after = {each.topic: each.advance(counters) for each in counts}
@@ -62,26 +62,27 @@ def count_topics(counters: Counters, counts: Sequence[TopicCount]) -> tuple[Coun
 
 
 CUT_OFF = "a turn that was cut off"
-"""The cue of words that nobody has searched. It stays if their turn never got an answer."""
+"""The cue of words that were not searched yet. It stays if their turn never got an answer."""
 FOLLOWED = "what followed a review"
-"""The cue of words without one, in a conversation that was left, reviewed and resumed before it would have
-counted as silent. Had the owner stayed, one review had read it all. It waits for that silence."""
+"""The cue of words without another one, in a conversation that was left, reviewed and resumed before it
+counted as silent. Had the owner stayed, one review would have read it all. It waits for that silence."""
 BY_HAND = "by hand"
-"""Why a review is done that the owner asked for."""
+"""The reason of a review that the owner asked for."""
 ENOUGH = 4
-"""Turns of the owner's that are reason enough to look back, without any cue."""
+"""The owner's turns that justify a review without any cue."""
 TOGETHER = 12
-"""Conversations that one review reads at most."""
+"""The most conversations in one review."""
 
 
 class Look(Struct, frozen=True):
     """When to look back over a conversation if nothing follows. It is stored with the owner's words, so that
-    leaving in any way loses nothing. `cue` names what they are a reason for by themselves; without one, the
-    conversation waits until enough was said in its folder. `turns` are the owner's turns that it adds, one
-    that tells of the owner three times; a look that adds none only puts off what is to come. `is_examined`:
-    the owner's last words were searched, which is not done before they are sent to the model. `topics` are
-    what the review is about. `since` is when the conversation had got to before these words, if it was not
-    silent for long: a review that was queued since then came early, and they belong to it."""
+    leaving in any way loses nothing. `cue` names why these words alone justify a review; without one, the
+    conversation waits until enough was said in its folder. `turns` are the owner's turns that it adds, where
+    a turn in which owners tell about themselves counts as three; a look that adds none only delays what is to
+    come. `is_examined`: the owner's last words were searched, which happens only after they are sent to the
+    model. `topics` are the topics of the review. `since` is the moment that the conversation had reached
+    before these words, unless it was silent for long: a review queued since then came early, and they belong
+    to it."""
 
     at: datetime
     cue: str = ""
@@ -98,7 +99,7 @@ class Look(Struct, frozen=True):
 
 class TurnSummary(Struct, frozen=True):
     """What a turn adds: replies that called tools, and the tools that changed something. `fixed`: a tool
-    failed in it and then worked. `answered`: it came to its end."""
+    failed and then worked. `answered`: the turn reached its end."""
 
     iterations: int = 0
     changed_by: frozenset[str] = frozenset()
@@ -107,8 +108,8 @@ class TurnSummary(Struct, frozen=True):
 
 
 class PendingLook(Struct, frozen=True):
-    """A conversation whose last `turns` of the owner's nobody has looked back over. `tainted`: foreign text
-    is in it."""
+    """A conversation whose last `turns` of the owner's are not reviewed yet. `tainted`: it holds foreign
+    text."""
 
     session: SessionId
     tree: SessionId
@@ -121,16 +122,17 @@ class PendingLook(Struct, frozen=True):
 
 
 Needed = Mapping[str, int]
-"""By folder, the turns that are reason enough to look back without any cue, where they are not ENOUGH."""
+"""By folder, how many turns justify a review without any cue, where that is not ENOUGH."""
 USUAL: Needed = {}
 
 
 def find_ripe(
     looks: Sequence[PendingLook], *, first: bool, needed: Needed = USUAL
 ) -> list[list[PendingLook]]:
-    """Return the looks that become reviews: alone with a cue or enough turns, the others of one folder
-    together once they have enough. `first`: no review was ever queued in this home; then one turn is enough.
-    Conversations with foreign text are never read together with others, whose lessons would wait for it."""
+    """Return the groups of looks that become reviews. A look with a cue or enough turns is reviewed alone;
+    the others of one folder are reviewed together once they have enough. `first`: no review was ever queued
+    in this home, so one turn is enough. Conversations with foreign text never share a review with others,
+    whose lessons would then have to wait for approval."""
     found = [[look] for look in looks if _is_enough(look, needed)]
     groups: dict[tuple[str, bool], list[PendingLook]] = {}
     for look in looks:
@@ -143,7 +145,7 @@ def find_ripe(
 
 
 def _is_ripe(group: Sequence[PendingLook], least: int) -> bool:
-    """Whether enough was said in them. Where more than usual is needed, as many as fit are enough."""
+    """Tell whether a group has enough turns. Where more than usual is needed, a full group is enough."""
     return sum(look.turns for look in group) >= least or (least > ENOUGH and len(group) >= TOGETHER)
 
 
@@ -184,9 +186,9 @@ class Topic(Struct, frozen=True):
 
 
 class Job(Struct, frozen=True):
-    """A review of the first `messages` of a session. `tree` is the conversation all its branches and forks
-    come from. `why` is what set it off. `review` is the session of its last try, `cached` the share of that
-    session's first request which the provider had in its cache."""
+    """A review of the first `messages` of a session. `tree` is the conversation that all its branches and
+    forks come from. `why` is what triggered it. `review` is the session of its last try, `cached` the share
+    of that session's first request that came from the provider's cache."""
 
     id: JobId
     session: SessionId
@@ -203,14 +205,15 @@ class Job(Struct, frozen=True):
     ended: datetime | None = None
     changes: tuple[ChangeId, ...] = ()
     others: tuple[tuple[SessionId, int], ...] = ()
-    """Further conversations that are reviewed together with it, each with its number of messages."""
+    """Further conversations in the same review, each with its number of messages."""
 
 
 class Jobs(Protocol):
-    """Durable once a method has returned. Who may work on a job is not decided here, but by a lock."""
+    """Writes are durable when a method returns. A lock, not this port, decides who may work on a job."""
 
     async def enqueue(self, session: SessionId, messages: int, topics: Topics, why: str, at: datetime) -> Job:
-        """By hand. Raises Missing if there is no such session, Refused if it has not so many messages."""
+        """Queue a review by hand. Raises Missing if there is no such session, Refused if it has fewer
+        messages."""
         ...
 
     async def job(self, id: JobId) -> Job:
@@ -218,15 +221,15 @@ class Jobs(Protocol):
         ...
 
     async def jobs(self, limit: int | None = None) -> Sequence[Job]:
-        """Newest first."""
+        """Return jobs, newest first."""
         ...
 
     async def waiting(self, session: SessionId | None = None) -> Sequence[Job]:
-        """Queued ones, of all sessions or of one, oldest first."""
+        """Return queued jobs, of all sessions or of one, oldest first."""
         ...
 
     async def begin(self, id: JobId, review: SessionId) -> Job:
-        """One more try, in this session. Raises Conflict unless it is queued."""
+        """Begin another try, in this session. Raises Conflict unless the job is queued."""
         ...
 
     async def complete(
@@ -239,37 +242,38 @@ class Jobs(Protocol):
         covered: Sequence[JobId] = (),
         review: SessionId = NO_SESSION,
     ) -> Sequence[Entry]:
-        """Records what it changed and that it is done, both or neither. Those jobs that it `covered` are done
-        with it, if they are queued. Raises Conflict unless it is queued, or if another try was begun after
-        the one in the session `review`; and what Ledger.record raises."""
+        """Record the changes and mark the job done, both or neither. Queued jobs that it `covered` are done
+        with it. Raises Conflict unless it is queued, or if another try has begun since the one in the session
+        `review`; and what Ledger.record raises."""
         ...
 
     async def fail(self, id: JobId, error: str, at: datetime, *, again: bool) -> None:
-        """`again`: it stays queued, with the reason. Raises Conflict unless it is queued."""
+        """Mark a try as failed. `again`: the job stays queued, with the reason. Raises Conflict unless it is
+        queued."""
         ...
 
     async def cancel(self, id: JobId, at: datetime) -> None:
-        """Raises Conflict unless it is queued."""
+        """Cancel a job. Raises Conflict unless it is queued."""
         ...
 
     async def retry(self, id: JobId) -> None:
-        """Puts one that failed or was cancelled into the queue again. Raises Conflict for any other."""
+        """Queue a failed or cancelled job again. Raises Conflict for any other."""
         ...
 
     async def looks(self) -> Sequence[PendingLook]:
-        """Return the conversations nobody has looked back over, the first that is due first."""
+        """Return the conversations that still have to be looked back over, the first that is due first."""
         ...
 
     async def hasten(self, sessions: Collection[SessionId], now: datetime) -> None:
-        """The owner has left these conversations: what is to come is due now, but for what followed a review
-        and is not enough by itself."""
+        """Make the looks of these conversations due now, since the owner has left them. Skip what followed a
+        review and is not enough for another."""
         ...
 
     async def promote(self, now: datetime, topics: Topics, needed: Needed = ...) -> Sequence[Job]:
-        """Queue reviews of what is due and ripe; in some folders more turns are `needed`. What they are about
-        counts anew. Each look becomes part of one job, however many processes do this."""
+        """Queue reviews of what is due and ripe; some folders need more turns, as `needed` says. The counters
+        of their topics start over. Each look becomes part of one job, however many processes do this."""
         ...
 
     async def counters(self, session: SessionId) -> Counters:
-        """Of the tree a session belongs to."""
+        """Return the counters of a session's tree."""
         ...

@@ -1,4 +1,4 @@
-"""Check values against a JSON schema (draft 2020-12), without what cannot be checked quickly and for certain.
+"""Check values against a JSON schema (draft 2020-12), as far as that is quick and certain.
 
 `pattern` is not supported: a schema may come from a program, and some expressions match for hours.
 """
@@ -14,9 +14,9 @@ from hone.core.visible import visible
 
 Schema = Mapping[str, Any] | bool
 DEPTH = 200
-"""How deep schemas and values may be nested, references included."""
+"""The deepest nesting of schemas and values, references included."""
 STEPS = 100_000
-"""Comparisons that one check may take: choices between references can be endless."""
+"""The most comparisons in one check: choices between references can be endless."""
 _REFERENCE = regex(r"#(/(\$defs|definitions)/[^/]+)?")
 _ANNOTATIONS = (
     *("$schema", "$id", "$comment", "$anchor", "title", "description", "default", "examples", "format"),
@@ -44,7 +44,7 @@ _TYPES: Mapping[str, Callable[[Any], bool]] = {
 
 
 def check_schema(schema: Any) -> None:
-    """Raises Refused unless this is a schema that values can be checked against."""
+    """Raise Refused unless values can be checked against this schema."""
     if not isinstance(schema, dict):
         raise Refused('A JSON schema is an object, such as {"type": "object"}.')
     for problem in _problems(schema, schema, "$", 0):
@@ -52,7 +52,7 @@ def check_schema(schema: Any) -> None:
 
 
 def find_misfit(value: Any, schema: Mapping[str, Any]) -> str:
-    """Say how a value does not fit a schema that was checked; nothing if it fits."""
+    """Return how a value fails to fit a checked schema; nothing if it fits."""
     try:
         return visible(next(_Check(schema).misfits(value, schema, "$", 0), ""))
     except _Endless:
@@ -60,7 +60,7 @@ def find_misfit(value: Any, schema: Mapping[str, Any]) -> str:
 
 
 def resolve(reference: str, root: Mapping[str, Any]) -> Schema | None:
-    """Return the part of a schema that a reference such as #/$defs/Point points at."""
+    """Return the part of a schema that a reference such as #/$defs/Point points to."""
     if not _REFERENCE.fullmatch(reference):
         return None
     found: Any = root
@@ -85,7 +85,7 @@ def _problems(schema: Any, root: Mapping[str, Any], at: str, depth: int) -> Iter
 
 
 def _about(keyword: str, given: Any, root: Mapping[str, Any], at: str) -> Iterator[str]:
-    """What is wrong with a keyword by itself."""
+    """Yield what is wrong with a keyword on its own."""
     right = True
     match keyword:
         case "type":
@@ -125,11 +125,11 @@ def _below(keyword: str, given: Any, root: Mapping[str, Any], at: str, depth: in
 
 
 class _Endless(Exception):
-    """The steps of a check are used up."""
+    """The check has used up its steps."""
 
 
 class _Check:
-    """One check of a value against `root`."""
+    """Checks one value against `root`."""
 
     def __init__(self, root: Mapping[str, Any]) -> None:
         self._root = root

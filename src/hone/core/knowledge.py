@@ -1,4 +1,5 @@
-"""The values a prompt is built from: a snapshot of what is known, and the news since an earlier snapshot."""
+"""The values that a prompt is built from: a snapshot of what is known, and the news since an earlier
+snapshot."""
 
 from msgspec import Struct
 
@@ -7,8 +8,8 @@ from hone.core.skill import ListedSkill
 
 
 class Snapshot(Struct, frozen=True):
-    """The entries of the journal, the skills that are first in rank, and how many there are in all. `upto` is
-    the last change that is in it."""
+    """The entries of the journal, the top-ranked skills, and the number of all skills. `upto` is the last
+    change included."""
 
     memory: tuple[str, ...] = ()
     user: tuple[str, ...] = ()
@@ -46,8 +47,8 @@ class SharedKnowledge(Struct, frozen=True):
 
 
 class News(Struct, frozen=True):
-    """The difference to an earlier moment. `added` and `removed` are (memory | user | project, entry);
-    `skills` are new or have changed, `gone` are no longer there."""
+    """The difference from an earlier moment. `added` and `removed` are (memory | user | project, entry);
+    `skills` are new or changed, `gone` are gone."""
 
     upto: ChangeId
     added: tuple[tuple[str, str], ...] = ()

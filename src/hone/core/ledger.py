@@ -66,11 +66,11 @@ class Actor(StrEnum):
     REVIEW = "review"
     CURATOR = "curator"
     EXPERIMENT = "experiment"
-    """Measures what is known. It only proposes, and confirms."""
+    """Measures what is known. It only proposes and confirms."""
     CLIENT = "client"
-    """Another agent, over MCP. It only proposes; the platform of its changes is its name."""
+    """Another agent, over MCP. It only proposes; its changes carry its name as the platform."""
     MEMBER = "member"
-    """A person of the team, only in the team's own ledger. The platform of their changes is their name."""
+    """A person of the team, only in the team's own ledger. Their changes carry their name as the platform."""
 
 
 class ChangeKind(StrEnum):
@@ -96,11 +96,11 @@ class ChangeKind(StrEnum):
     UNINSTALL = "uninstall"
     MERGE = "merge"
     AGE = "age"
-    """Archived because nobody used it."""
+    """Archived because nothing used it."""
     WAKE = "wake"
-    """Restored because somebody used it again."""
+    """Restored because something used it again."""
     DEMOTE = "demote"
-    """Switched off because a check of its own failed."""
+    """Switched off because one of its own checks failed."""
     RECOVER = "recover"
     """Switched on again because its checks pass."""
     UNDO = "undo"
@@ -109,9 +109,9 @@ class ChangeKind(StrEnum):
     CONFIRM = "confirm"
     REPAIR = "repair"
     ERASE = "erase"
-    """The owner erased something. It says nothing about what; everybody reads anew what is known."""
+    """The owner erased something. The change does not say what; every reader reloads what is known."""
     OTHER = "other"
-    """A kind that only a newer version knows."""
+    """A kind that only a newer version of Hone knows."""
 
     @classmethod
     def _missing_(cls, _: object) -> "ChangeKind":
@@ -121,11 +121,11 @@ class ChangeKind(StrEnum):
 class ChangeState(StrEnum):
     ACTIVE = "active"
     PENDING = "pending"
-    """Waits for the owner: in no prompt, in no file."""
+    """Waits for the owner: it is in no prompt and no file."""
 
 
 class Evidence(Struct, frozen=True):
-    """A message that a change rests on: where it is, what it was worth, what it said (by digest)."""
+    """A message that a change rests on: its place, its trust, and the digest of its text."""
 
     session: SessionId
     message: int
@@ -151,9 +151,9 @@ class Delta(Struct, frozen=True):
 
 
 class Author(Struct, frozen=True):
-    """Who makes a change, from where, and what it rests on. `trust_floor` is the lowest label in the
-    conversation so far. `quotes` are the owner's own words among the evidence, in whole sentences; `said`,
-    which is not stored, tells when they were said. `platform` is the kind of program it is made in."""
+    """Who makes a change, where, and what it rests on. `trust_floor` is the lowest label in the conversation
+    so far. `quotes` are the owner's own words among the evidence, in whole sentences; `said`, which is not
+    stored, adds when they were said. `platform` is the kind of program that makes the change."""
 
     actor: Actor
     session: SessionId = NO_SESSION
@@ -169,17 +169,17 @@ class Author(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """Return who it is in one word: a client by the name that the owner gave it, as mcp/NAME, and a
-        person of the team by their own."""
+        """Return the author in one word: a client by the name that the owner gave it, as mcp/NAME, and a team
+        member by their own name."""
         is_named = self.actor in (Actor.CLIENT, Actor.MEMBER) and self.platform
         return self.platform if is_named else self.actor
 
 
 class Change(Struct, frozen=True):
-    """`cause` says why it waits. `about` is the change that this one undoes, approves, rejects or confirms.
-    What is not `confirmed` rests on nothing the owner said or did. Changes of one `group` are undone,
-    approved and rejected together; their deltas name every content of their targets, those that stay as they
-    are, too."""
+    """`cause` is why the change is pending. `about` is the change that this one undoes, approves, rejects or
+    confirms. Unless `confirmed`, it rests on nothing the owner said or did. Changes of one `group` are
+    undone, approved and rejected together; their deltas list every content of their targets, unchanged ones
+    included."""
 
     target: Target
     kind: ChangeKind
@@ -194,8 +194,8 @@ class Change(Struct, frozen=True):
 
 
 class Entry(Struct, frozen=True):
-    """A change in its place. `settled` is the latest change about it: it was approved, rejected, undone or
-    confirmed."""
+    """A change at its place in the ledger. `settled` is the latest change that approved, rejected, undid or
+    confirmed it."""
 
     id: ChangeId
     at: datetime
@@ -204,9 +204,9 @@ class Entry(Struct, frozen=True):
 
 
 class LessonText(Struct, frozen=True):
-    """What a change says, in its own words. `text` is the entry that came, a skill's description or its first
-    new line; `replaced` is the entry that went. `file` is a support file of a skill. `undo` is the change to
-    undo: the first of its group."""
+    """A change in its own words. `text` is the entry added, a skill's description or its first new line;
+    `replaced` is the entry removed. `file` is a support file of a skill. `undo` is the change to undo: the
+    first of its group."""
 
     change: ChangeId
     undo: ChangeId
@@ -219,9 +219,9 @@ class LessonText(Struct, frozen=True):
 
 
 class ChangeQuery(Struct, frozen=True):
-    """Which changes. `target` is one target, or the beginning of some if it ends with a colon; `session` is
-    where it was made or what it rests on; `kinds` are some kinds only, all of them if there are none; `after`
-    leaves out that id and those before it, `before` that id and those after it."""
+    """Selects changes. `target` is one target, or a prefix if it ends with a colon; `session` is where a
+    change was made or what it rests on; `kinds` limits the kinds (empty: all); `after` and `before` keep only
+    the ids beyond and below them."""
 
     target: str = ""
     actor: Actor | None = None
@@ -238,18 +238,17 @@ EVERY = ChangeQuery()
 
 
 class PublishedFile(Struct, frozen=True):
-    """A content as it was last put on the disk, and by what to know that file again."""
+    """A content as it was last written to disk, and how to recognize that file."""
 
     digest: str
     inode: int
     modified: int
-    """Nanoseconds."""
+    """In nanoseconds."""
 
 
 class LedgerView(Struct, frozen=True):
-    """What some targets hold and what of them was put on the disk, with the last change by then. `contents`
-    are those they hold, by digest, without those that were known. `kinds` are those of the latest changes, if
-    they were asked for."""
+    """What some targets hold and which of it is on disk, as of one change. `contents` holds their contents by
+    digest, without those that the caller knew. `kinds` holds those of the latest changes, if requested."""
 
     latest: ChangeId
     held: Mapping[Target, Held]
@@ -259,14 +258,14 @@ class LedgerView(Struct, frozen=True):
 
 
 class Ledger(Protocol):
-    """Durable once a method has returned. Order is the order of ids, never of clocks."""
+    """Writes are durable when a method returns. Order is by id, never by clock."""
 
     async def record(
         self, changes: Sequence[Change], contents: Mapping[str, bytes], at: datetime
     ) -> Sequence[Entry]:
-        """All of them or none. Raises Conflict unless every `before` of an active change is what its target
-        holds now, changes of this same call included, and unless what it is `about` is there; a pending
-        change can be settled once. Raises Missing if a digest belongs to no content, old or new."""
+        """Record all of the changes or none. Raises Conflict unless every `before` of an active change is
+        what its target holds now, counting changes of this same call, and unless what it is `about` exists; a
+        pending change can be settled once. Raises Missing if a digest, old or new, belongs to no content."""
         ...
 
     async def entry(self, id: ChangeId) -> Entry:
@@ -274,19 +273,20 @@ class Ledger(Protocol):
         ...
 
     async def entries(self, query: ChangeQuery = EVERY) -> Sequence[Entry]:
-        """Newest first."""
+        """Return entries, newest first."""
         ...
 
     async def pending(self, target: Target | None = None) -> Sequence[Entry]:
-        """What waits, oldest first: pending, and not settled; with a target, only what waits there."""
+        """Return the pending changes that are not settled, oldest first; with a target, only those of that
+        target."""
         ...
 
     async def latest(self) -> ChangeId:
-        """The last id given; 0 if there is none."""
+        """Return the last id given out; 0 if there is none."""
         ...
 
     async def held(self, target: Target) -> Held:
-        """What the active changes have made of it; empty if there is nothing."""
+        """Return what a target holds after all active changes; empty if it holds nothing."""
         ...
 
     async def view(
@@ -295,25 +295,25 @@ class Ledger(Protocol):
         known: Set[str] = frozenset(),
         since: ChangeId | None = None,
     ) -> LedgerView:
-        """Return what `latest`, `held`, `published_files` and `contents` return, all from one moment. What is
-        `known`, by digest, is left out of the contents. The kinds are of the changes `since`
-        another one."""
+        """Return what `latest`, `held`, `published_files` and `contents` return, all from one moment.
+        Contents in `known`, by digest, are left out. `kinds` covers the changes `since` another one."""
         ...
 
     async def held_below(self, beginning: str) -> Mapping[Target, Held]:
-        """Of every target that begins like this and holds something."""
+        """Return what each target with this prefix holds; skip those that hold nothing."""
         ...
 
     async def contents(self, digests: Collection[str]) -> Mapping[str, bytes]:
-        """Raises Missing if one is not there, Corrupt if one is not what its digest says."""
+        """Return contents by digest. Raises Missing if one is absent, Corrupt if one does not match its
+        digest."""
         ...
 
     async def published_files(
         self, targets: Collection[Target]
     ) -> Mapping[tuple[Target, str], PublishedFile]:
-        """Return what was put on the disk, by target and place."""
+        """Return what was written to disk, by target and path."""
         ...
 
     async def mark_published(self, files: Mapping[tuple[Target, str], PublishedFile | None]) -> None:
-        """Note what was put on the disk; None: it was taken away."""
+        """Note what was written to disk; None: it was removed."""
         ...

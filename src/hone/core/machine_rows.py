@@ -10,7 +10,8 @@ class RowConnection(Protocol):
     """What SQLite and PostgreSQL have in common: statements with question marks in place of values."""
 
     def execute(self, query: str, values: Sequence[Any] = ..., /) -> Any:
-        """Return a cursor. Its `get` is the first row, or the only value of it; None if there is no row."""
+        """Return a cursor. Its `get` returns the first row, or its value if there is one column; None if
+        there is no row."""
         ...
 
     def executemany(self, query: str, values: Iterable[Sequence[Any]], /) -> Any: ...
@@ -21,16 +22,17 @@ class RowConnection(Protocol):
 
 
 class MachineRows(Protocol):
-    """Sees what belongs to one machine, or to all of them."""
+    """Reads and writes the rows of one machine, or of all machines."""
 
     async def read(self, work: Callable[[RowConnection], T]) -> T: ...
 
     async def write(self, work: Callable[[RowConnection], T]) -> T:
-        """Give the work its own transaction. Those of one machine follow each other."""
+        """Run the work in its own transaction. The transactions of one machine run one after another."""
         ...
 
 
 class OpenMachineRows(Protocol):
     def __call__(self, *, everywhere: bool = False) -> MachineRows:
-        """Return the rows of this machine, or `everywhere` those of all machines, which only go."""
+        """Return the rows of this machine, or with `everywhere` those of all machines, which can only be
+        deleted."""
         ...

@@ -1,4 +1,4 @@
-"""What was measured about a lesson, and where it was used: facts that features tell each other."""
+"""What was measured about a lesson, and where it was used. Features exchange these values."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -8,8 +8,7 @@ from msgspec import Struct
 
 
 class FigureDifference(Struct, frozen=True):
-    """A figure with a lesson minus the figure without it, and the interval in which it lies with a
-    confidence of 95 %."""
+    """The difference that a lesson makes to a figure, with its 95% confidence interval."""
 
     name: str
     mean: float
@@ -18,7 +17,7 @@ class FigureDifference(Struct, frozen=True):
 
 
 class StudyResult(Struct, frozen=True):
-    """One study of a lesson. `current`: it is about what the lesson says now."""
+    """One study of a lesson. `current`: it covers what the lesson says now."""
 
     task: str
     model: str
@@ -32,6 +31,6 @@ class Attribution(Protocol):
     """Tells which entries of the journal shaped answers."""
 
     async def used(self, since: datetime) -> Mapping[str, int]:
-        """Return in how many conversations since then each entry was used, by the digest of its text. An
-        entry that is missing was used in none."""
+        """Return in how many conversations each entry was used since a moment, by the digest of its text. A
+        missing entry was used in none."""
         ...

@@ -22,8 +22,8 @@ class Role(StrEnum):
 
 
 class Text(Struct, frozen=True):
-    """`opaque` is JSON that the provider wants back unchanged with this part, and nobody else understands;
-    `origin` says who that is. See `hone.core.opaque`."""
+    """`opaque` is JSON that the provider wants back unchanged with this part and that nobody else can read;
+    `origin` names the provider. See `hone.core.opaque`."""
 
     text: str
     opaque: str = ""
@@ -33,12 +33,13 @@ class Text(Struct, frozen=True):
 class Image(Struct, frozen=True):
     media_type: str
     data: str
-    """Base64, as it goes over the wire."""
+    """In base64, as sent over the wire."""
 
 
 class Thinking(Struct, frozen=True):
-    """The model's reasoning. `signature` is the provider's seal; `sealed` is reasoning it shows to nobody;
-    `opaque` and `origin` are as in Text. Where there is an origin, the text goes back to it, too."""
+    """The model's reasoning. `signature` is the provider's seal; `sealed` is reasoning that the provider
+    shows to nobody; `opaque` and `origin` are as in Text. If there is an origin, the text is sent back to it,
+    too."""
 
     text: str
     signature: str = ""
@@ -65,8 +66,8 @@ class ToolResult(Struct, frozen=True):
 
 
 class SystemNote(Struct, frozen=True):
-    """What Hone itself adds to a user's turn, apart from the user's words; one without text is not sent. It
-    tells of changes in what is known, `upto` this one, to whoever knows those up to `since`."""
+    """What Hone itself adds to a user's turn, apart from the user's words. A note without text is not sent.
+    It reports changes in what is known, from `since` up to `upto`."""
 
     text: str
     upto: int = 0
@@ -74,8 +75,8 @@ class SystemNote(Struct, frozen=True):
 
 
 class Reminder(Struct, frozen=True):
-    """What a memory backend has to a user's words, beside them and apart from a note. `label` is the name of
-    what it is worth: data that somebody stored once."""
+    """What a memory backend adds to a user's words, apart from a note. `label` names its trust: somebody
+    stored this data once."""
 
     text: str
     label: str = "foreign"
@@ -87,8 +88,8 @@ class Reminder(Struct, frozen=True):
 
 
 class Attachment(Struct, frozen=True):
-    """Text that a user sends beside their own words, such as a file or what was piped in. `name` says where
-    it comes from, `label` names its trust."""
+    """Text that a user sends with their own words, such as a file or piped input. `name` says where it comes
+    from, `label` names its trust."""
 
     text: str
     name: str
@@ -117,17 +118,17 @@ _PARTS: Mapping[str, type[Part]] = {
     "attachment": Attachment,
 }
 _BESIDE = (SystemNote, Reminder, Attachment)
-"""What stands beside a user's words."""
+"""Parts that accompany a user's words."""
 _KINDS = {part: kind for kind, part in _PARTS.items()}
 _LATER = ("opaque", "origin")
-"""Fields that parts did not always have."""
+"""Fields that older messages lack."""
 _MARKED = (Text, Thinking, ToolCall)
 _NAMES = {part: [name for name in part.__struct_fields__ if name not in _LATER] for part in _KINDS}
 
 
 class Message(Struct, frozen=True):
-    """`template` names the one that a message is an example from: it never happened in its conversation, so
-    nothing is learned from it, and no search finds it."""
+    """`template` names the template that an example comes from. The example never happened in this
+    conversation, so Hone learns nothing from it and no search finds it."""
 
     role: Role
     parts: tuple[Part, ...]
@@ -146,7 +147,7 @@ class Message(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """The speaker's own words: notes, reminders and attachments are not among them."""
+        """Return the speaker's own words, without notes, reminders and attachments."""
         return "".join([part.text for part in self.parts if isinstance(part, Text)])
 
     @property
@@ -189,18 +190,18 @@ def _parts(parts: Sequence[str | Part]) -> tuple[Part, ...]:
 
 _NOTE, _MEMORY, _ATTACHED = "hone-note", "hone-memory", "hone-attachment"
 _OWN = ("- ", "  ", "#")
-"""How lines begin that Hone writes into a note; whatever else is there moves in."""
+"""The first characters of lines that Hone writes into a note. Any other line is indented."""
 _LABEL = regex(r"# From memory, label: (\w*)\n")
 
 
 def framed(name: str, text: str) -> str:
-    """The text between an opening and a closing line that nothing in it can repeat."""
+    """Return the text between an opening and a closing line that it cannot imitate."""
     body = re.sub(rf"<(?=\s*/?\s*{name})", "&lt;", text, flags=re.IGNORECASE)
     return f"<{name}>\n{body}\n</{name}>"
 
 
 def told(part: SystemNote | Reminder | Attachment) -> str:
-    """A note, a reminder or an attachment as it goes over every wire; nothing if it has no text."""
+    """Return a note, a reminder or an attachment as it is sent over every wire; nothing if it has no text."""
     if not part.text.strip():
         return ""
     if isinstance(part, Attachment):
@@ -210,7 +211,7 @@ def told(part: SystemNote | Reminder | Attachment) -> str:
     body = "\n".join(_moved(line.rstrip()) for line in part.text.rstrip().splitlines())
     if isinstance(part, SystemNote):
         return framed(_NOTE, body)
-    # Nothing that somebody stored once may look like a word of Hone's own.
+    # Stored text must never look like a word of Hone's own.
     return framed(_MEMORY, f"# From memory, label: {part.trust.name.lower()}\n{_tamed(body, _NOTE)}")
 
 
@@ -223,13 +224,13 @@ def _tamed(body: str, *names: str) -> str:
 
 
 def untold(text: str) -> tuple[SystemNote | None, str]:
-    """The other way: the note at the beginning of what was sent, and what stands after it."""
+    """Reverse `told`: return the note at the beginning of what was sent, and what follows it."""
     body, rest = _unframed(_NOTE, text)
     return (None if body is None else SystemNote(body)), rest
 
 
 def unreminded(text: str) -> tuple[Reminder | None, str]:
-    """The same for a reminder."""
+    """Reverse `told` for a reminder."""
     body, rest = _unframed(_MEMORY, text)
     found = _LABEL.match(body) if body else None
     return (Reminder(body[found.end() :], found[1]), rest) if body and found else (None, text)
@@ -244,22 +245,22 @@ def _unframed(name: str, text: str) -> tuple[str | None, str]:
 
 
 def change_text(part: Part, change: Callable[[str], str]) -> Part:
-    """Return what a user sent with its text changed; what is not text stays as it is."""
+    """Return a part that a user sent with its text changed. A part that is not text stays as it is."""
     return replace(part, text=change(part.text)) if isinstance(part, Text | Attachment) else part
 
 
 def sound(text: str) -> str:
-    """The same text without lone surrogates, which no file, hash or provider could take."""
+    """Return the text without lone surrogates, which no file, hash or provider accepts."""
     return text if text.isascii() else text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
 
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True)
 _encode = msgspec.json.Encoder(order="sorted").encode
-"""Writes the same bytes for what messages are made of, in an eighth of the time."""
+"""Writes the same bytes as `_ENCODER` for what messages contain, in an eighth of the time."""
 
 
 def canonical(value: Any) -> str:
-    """JSON with one spelling per value: sorted keys, no white space, letters as they are."""
+    """Return JSON with one spelling per value: sorted keys, no white space, unescaped letters."""
     return _ENCODER.encode(value)
 
 
@@ -275,7 +276,8 @@ def encode(message: Message) -> bytes:
 
 
 def _fields(part: Part) -> dict[str, Any]:
-    """Leave out what only some providers give, so that other messages keep the digests they always had."""
+    """Return the fields of a part. Skip unset fields that only some providers use, so that old messages keep
+    their digests."""
     values: dict[str, Any] = {name: getattr(part, name) for name in _NAMES[type(part)]}
     values["kind"] = _KINDS[type(part)]
     if isinstance(part, _MARKED) and (part.opaque or part.origin):

@@ -22,8 +22,8 @@ class Finish(StrEnum):
 
 
 class Usage(Struct, frozen=True):
-    """Tokens of one call. `input` counts the whole prompt, `cached` and `written` the parts of it that were
-    read from and put into the provider's cache. `cost` is in US dollars, None if no price is known."""
+    """Tokens of one call. `input` counts the whole prompt; `cached` and `written` are its parts that were
+    read from and written to the provider's cache. `cost` is in US dollars, None if no price is known."""
 
     input: int = 0
     cached: int = 0
@@ -33,7 +33,7 @@ class Usage(Struct, frozen=True):
 
 
 def total(usages: Iterable[Usage]) -> Usage:
-    """The sum. One unknown cost makes it unknown."""
+    """Add up usage. One unknown cost makes the sum unknown."""
     each = list(usages)
     costs = [usage.cost for usage in each if usage.cost is not None]
     return Usage(
@@ -46,7 +46,7 @@ def total(usages: Iterable[Usage]) -> Usage:
 
 
 class TextBuffer:
-    """A text that grows piece by piece and takes little more memory than its characters."""
+    """A text that grows piece by piece and uses little more memory than its characters."""
 
     def __init__(self) -> None:
         self._held = StringIO()
@@ -74,7 +74,7 @@ SpokenPiece = TextPiece | ThinkingPiece
 
 
 class Restart(Struct, frozen=True):
-    """What was streamed so far is void; the reply begins again after `delay` seconds."""
+    """What was streamed so far is void. The reply begins again after `delay` seconds."""
 
     reason: str
     delay: float = 0.0
@@ -91,7 +91,7 @@ class Reply(Struct, frozen=True):
     finish: Finish = Finish.DONE
     usage: Usage = Usage()
     extended: int = 0
-    """Tokens of `usage.written` that the provider keeps for its longer window, at a higher price."""
+    """Tokens of `usage.written` that the provider keeps in its long-lived cache, at a higher price."""
 
 
 Piece = TextPiece | ThinkingPiece | Restart | Remark | Reply
@@ -99,14 +99,14 @@ Piece = TextPiece | ThinkingPiece | Restart | Remark | Reply
 
 class Model(Protocol):
     def stream(self, prefix: Prefix, transcript: Transcript) -> AsyncGenerator[Piece, None]:
-        """Pieces as they come, a Reply last. Raises ModelError."""
+        """Yield pieces as they arrive, and a Reply last. Raises ModelError."""
         ...
 
 
 class Connection(Struct, frozen=True):
-    """A model that can be asked. `window` is how many tokens a conversation may take; 0: as set in hone.toml.
-    `plain`: it has little judgment, and gets a few lines and no tools. `local`: it runs on this machine.
-    `schemas`: it understands `response_format` with a JSON schema among the settings of a prefix."""
+    """A model that can be asked. `window` is its context window in tokens; 0: as set in hone.toml. `plain`:
+    it is a weak model, and gets a few lines and no tools. `local`: it runs on this machine. `schemas`: it
+    supports `response_format` with a JSON schema among the settings of a prefix."""
 
     model: Model
     name: str = ""

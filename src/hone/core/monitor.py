@@ -1,4 +1,4 @@
-"""What monitors hear: that a step begins, and how it ended. Never what was said, and by whom only by name.
+"""What monitors hear: that a step begins, and how it ended. They never hear what was said, only names.
 
 Metrics, logs and traces are monitors. No value here holds text of a conversation, a path or a key.
 """
@@ -19,28 +19,28 @@ from hone.core.turn import Origin, Stop
 TRACE_HEADERS = ("traceparent", "tracestate")
 
 request_id: ContextVar[str] = ContextVar("request_id", default="")
-"""The request that a turn was asked for by. Tasks of a request inherit it."""
+"""The request that asked for a turn. Tasks of a request inherit it."""
 
 
 _MODEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,79}", re.ASCII)
 
 
 def plain_model(name: str) -> str:
-    """Return a model's name as it is told. Clients may ask for any model: one that is called like no model is
-    called "other"."""
+    """Return a model's name for monitors. Clients may ask for any model: a name of an unusual form becomes
+    "other"."""
     return name if _MODEL.fullmatch(name) else "other"
 
 
 class RequestStep(Struct, frozen=True):
-    """A request arrives. `trace` are its headers traceparent and tracestate, if they are well-formed."""
+    """A request arrives. `trace` holds its traceparent and tracestate headers, if they are well-formed."""
 
     method: str
     trace: Mapping[str, str]
 
 
 class RequestEnd(Struct, frozen=True):
-    """`route` is the template of the path, empty if there is none. `begun` are the seconds until the answer
-    began; a stream may last for hours. `error` is the type of an exception that nobody caught."""
+    """`route` is the template of the path, empty if there is none. `begun` is the time in seconds until the
+    answer began; a stream may last for hours. `error` is the type of an uncaught exception."""
 
     route: str
     status: int
@@ -63,13 +63,13 @@ class AgentEnd(Struct, frozen=True):
 
 
 class ModelStep(Struct, frozen=True):
-    """One call of a model, with its retries."""
+    """One model call, with its retries."""
 
     model: str
 
 
 class ModelEnd(Struct, frozen=True):
-    """`error` is the type of the error, or "cancelled"; empty if there is a reply."""
+    """`error` is the type of the error, or "cancelled"; empty if there was a reply."""
 
     finish: str = ""
     usage: Usage = Usage()
@@ -78,7 +78,7 @@ class ModelEnd(Struct, frozen=True):
 
 
 class ToolStep(Struct, frozen=True):
-    """`name` is empty for a tool that does not exist: that name is the model's invention."""
+    """`name` is empty for a tool that does not exist, since the model made up that name."""
 
     name: str
 
@@ -92,15 +92,15 @@ class ReviewStep(Struct, frozen=True):
 
 
 class ReviewEnd(Struct, frozen=True):
-    """`result` is done, failed, waiting (it stays in the queue), dropped (somebody else ended it) or
+    """`result` is done, failed, waiting (it stays in the queue), dropped (another process ended it) or
     interrupted."""
 
     result: str
 
 
 class DatabaseLoad(Struct, frozen=True):
-    """What a process does with its database: connections to a server, how many of them are idle, and errors
-    of the database so far."""
+    """How much a process uses its database: connections, how many of them are idle, and database errors so
+    far."""
 
     connections: int = 0
     idle: int = 0
@@ -110,21 +110,21 @@ class DatabaseLoad(Struct, frozen=True):
 Step = RequestStep | AgentStep | ModelStep | ToolStep | ReviewStep
 StepEnd = RequestEnd | AgentEnd | ModelEnd | ToolEnd | ReviewEnd
 End = Callable[[StepEnd], None]
-"""Hears how a step ended. Called once, in the same context as its beginning."""
+"""Hears how a step ended. It is called once, in the same context as the beginning."""
 
 
 class Monitor(Protocol):
     def begin(self, step: Step) -> End | None:
-        """Hear that a step begins. Return what hears its end, or nothing if that is of no interest."""
+        """Hear that a step begins. Return what hears its end, or nothing to ignore it."""
         ...
 
 
 def ignore(_: StepEnd) -> None:
-    """Nobody listens."""
+    """Ignore the end of a step."""
 
 
 class Monitors:
-    """Those of one process. One that raises is not heard of, and disturbs nobody."""
+    """The monitors of one process. One that raises is ignored, and disturbs nobody."""
 
     def __init__(self, each: Iterable[Monitor] = ()) -> None:
         self._each = list(each)
@@ -153,4 +153,4 @@ class Monitors:
 
 
 UNMONITORED = Monitors()
-"""For what runs without monitors. Nobody adds one here."""
+"""For code that runs without monitors. Nothing is ever added to it."""

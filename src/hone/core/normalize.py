@@ -1,4 +1,4 @@
-"""Normalize a model's reply, so that any provider accepts the history that contains it."""
+"""Normalize a model's reply, so that every provider accepts the history that contains it."""
 
 import json
 import re
@@ -15,7 +15,7 @@ _ID = regex(r"[A-Za-z0-9_-]{1,40}")
 _ENCODER = json.JSONEncoder(allow_nan=False, ensure_ascii=False)
 _EXCERPT = 500
 _DEPTH = 100
-"""Readers of JSON give up at 128 levels or more."""
+"""JSON readers give up at 128 levels or more."""
 
 
 class NormalizedReply(Struct, frozen=True):
@@ -26,7 +26,7 @@ class NormalizedReply(Struct, frozen=True):
 
 
 def normalize(message: Message, taken: Collection[str], number: int) -> NormalizedReply:
-    """Make ids unique among `taken`, and names and arguments well-formed; what had to change is a fault."""
+    """Make ids unique among `taken`, and names and arguments well-formed. Each correction is a fault."""
     parts: list[Part] = []
     used = set(taken)
     faults: dict[str, str] = {}
@@ -66,7 +66,7 @@ def _normalize_call(call: ToolCall, used: Collection[str], fallback: str) -> tup
 
 
 def _unusable(arguments: str) -> str:
-    """What is wrong with the text of a call's arguments, or nothing."""
+    """Return what is wrong with the text of a call's arguments, or nothing."""
     if not arguments.strip():
         return ""
     try:

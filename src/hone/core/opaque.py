@@ -1,8 +1,8 @@
 """Keep what a provider wants back unchanged, and send it to that provider only.
 
-Reasoning models hand out signatures, encrypted reasoning and the like. They are stored with the part they
-came with, as `opaque` JSON, and marked with their `origin`: who gave them, and in which wire format. Nobody
-else can read them, so they are left out of requests to anyone else, and are never shown as text.
+Reasoning models return signatures, encrypted reasoning and the like. Hone stores them with their part, as
+`opaque` JSON, and marks them with their `origin`: the provider and the wire format. Nobody else can read
+them, so requests to anyone else leave them out, and they are never shown as text.
 """
 
 from collections.abc import Iterable
@@ -14,8 +14,8 @@ from hone.core.prefix import find_source
 
 
 def find_returned(part: Text | Thinking | ToolCall, origin: str) -> msgspec.Raw | None:
-    """Return the JSON that goes back to this origin with a part; None if there is none. Neither is anything
-    that is not one JSON value: bytes that went in unchecked could forge a part of the request."""
+    """Return the JSON of a part to send back to this origin; None if there is none, or if it is not exactly
+    one JSON value: unchecked bytes could forge a part of the request."""
     if not part.opaque or part.origin != origin:
         return None
     try:
@@ -38,7 +38,7 @@ def _is_strange(part: Part, source: str) -> bool:
 
 
 def describe_left_out(messages: Iterable[Message], before: str, after: str) -> str:
-    """Say what a change of models leaves out of later requests; nothing if it leaves out nothing."""
+    """Return what a change of models leaves out of later requests; nothing if it leaves out nothing."""
     if find_source(before) == find_source(after):
         return ""
     count = count_left_out(messages, after)

@@ -9,14 +9,14 @@ from hone.core.ledger import ChangeId
 
 
 class OutboxItem(Struct, frozen=True):
-    """A change that waits to be told, and how often that was tried."""
+    """A change that is not sent yet, and the number of tries."""
 
     change: ChangeId
     tries: int = 0
 
 
 class OutboxStatus(Struct, frozen=True):
-    """How many wait, how many the backend will never take, and the last error."""
+    """The number of waiting changes, the number that the backend refused for good, and the last error."""
 
     waiting: int = 0
     refused: int = 0
@@ -24,27 +24,27 @@ class OutboxStatus(Struct, frozen=True):
 
 
 class Outbox(Protocol):
-    """Durable once a method has returned. A letter is there from the same transaction on as its change."""
+    """Writes are durable when a method returns. A letter is stored in the same transaction as its change."""
 
     async def home(self) -> str:
-        """By what this home is known to whoever keeps copies for several."""
+        """Return the name by which a service that keeps copies of several homes knows this one."""
         ...
 
     async def address(self, backend: str) -> None:
-        """Where letters go from now on. If that is another place than before, it has heard of nothing yet:
-        then every change waits again."""
+        """Send letters to this backend from now on. If it is a new one, it has heard of nothing yet, so every
+        change waits again."""
         ...
 
     async def letters(self, limit: int = 100) -> Sequence[OutboxItem]:
-        """Those that wait, oldest first."""
+        """Return waiting letters, oldest first."""
         ...
 
     async def delivered(self, change: ChangeId) -> None:
-        """Nothing if it does not wait any more."""
+        """Mark a letter as delivered. Do nothing if it does not wait any more."""
         ...
 
     async def failed(self, change: ChangeId, error: str, *, final: bool = False) -> None:
-        """One more try was in vain. `final`: it will not be tried again."""
+        """Count a failed try. `final`: do not try again."""
         ...
 
     async def post(self) -> OutboxStatus: ...

@@ -1,4 +1,4 @@
-"""What the page reads of a large home: sums, counts and windows, made where the data lies."""
+"""What the page reads of a large home: sums, counts and windows, computed where the data lies."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import date, datetime
@@ -16,7 +16,7 @@ from hone.core.turn import Origin
 
 
 class SpendingSum(Struct, frozen=True):
-    """Model calls added up. `usage.cost` is that of the calls with a known price; `unpriced` counts the
+    """Model calls added up. `usage.cost` covers the calls with a known price; `unpriced` counts the
     others."""
 
     usage: Usage = Usage(cost=0.0)
@@ -25,7 +25,7 @@ class SpendingSum(Struct, frozen=True):
 
 
 class SkillCount(Struct, frozen=True):
-    """How many skills of the ledger are alike in these."""
+    """The number of skills in the ledger that share these properties."""
 
     origin: SkillOrigin
     pinned: bool
@@ -34,8 +34,8 @@ class SkillCount(Struct, frozen=True):
 
 
 class SkillTouch(Struct, frozen=True):
-    """A change of a skill. `counts`: it took effect, and somebody other than the curator made it. `merged`
-    are the skills that it was made from."""
+    """A change of a skill. `counts`: it took effect, and its author is not the curator. `merged` are the
+    skills that it was made from."""
 
     name: str
     at: datetime
@@ -44,7 +44,7 @@ class SkillTouch(Struct, frozen=True):
 
 
 class MessageWindow(Struct, frozen=True):
-    """Some messages of a session in a row, the first of which has the number `first`."""
+    """Consecutive messages of a session. The first one has the number `first`."""
 
     header: Header
     model: str
@@ -55,8 +55,8 @@ class MessageWindow(Struct, frozen=True):
 
 
 class SpentCall(Struct, frozen=True):
-    """One model call with where it was made. `prefix` is the digest of the prompt that its session has now,
-    `folder` where that works; both are empty if the session is gone."""
+    """One model call and where it was made. `prefix` is the digest of the session's current prompt, `folder`
+    its working folder; both are empty if the session is gone."""
 
     session: SessionId
     spending: Spending
@@ -65,7 +65,7 @@ class SpentCall(Struct, frozen=True):
 
 
 class Overview(Protocol):
-    """Reads of one database whose cost does not grow with what they leave out."""
+    """Reads of one database. Their cost does not grow with what they leave out."""
 
     async def spans(
         self, bounds: Sequence[datetime], origins: Collection[Origin]
@@ -78,7 +78,7 @@ class Overview(Protocol):
         ...
 
     async def extent(self) -> tuple[datetime, datetime] | None:
-        """Return the moments of the earliest and the latest call, by the clock; None if there was none."""
+        """Return the times of the earliest and the latest call, by the clock; None if there was none."""
         ...
 
     async def numbers(self, bounds: Sequence[datetime], origin: Origin) -> Sequence[tuple[int, int] | None]:
@@ -89,16 +89,16 @@ class Overview(Protocol):
     async def skill_counts(self) -> Sequence[SkillCount]: ...
 
     async def skill_names(self, origin: SkillOrigin, *, pinned: bool, archived: bool) -> Sequence[str]:
-        """Return the names of those skills of the ledger that are alike in these, in order."""
+        """Return the names of the ledger's skills with these properties, in order."""
         ...
 
     async def skill_touches(self) -> Sequence[SkillTouch]:
-        """Return them in the order in which they happened."""
+        """Return changes of skills in the order in which they happened."""
         ...
 
     async def former_lines(self, session: SessionId) -> Sequence[tuple[int, str]]:
-        """Return the lines that a session has left, oldest first: how many messages, and by which model.
-        Raises Missing or Corrupt."""
+        """Return the lines of messages that a session has left, oldest first: how many messages, and by which
+        model. Raises Missing or Corrupt."""
         ...
 
     async def window(self, session: SessionId, first: int | None, limit: int) -> MessageWindow:
@@ -118,5 +118,5 @@ class Overview(Protocol):
         ...
 
     async def skill_uses(self, since: date) -> Sequence[tuple[str, SessionId]]:
-        """Return which skill was used in which session, since a day."""
+        """Return which skill was used in which session since a day."""
         ...

@@ -30,7 +30,7 @@ Connect = Callable[[str], Connection]
 """Connects to the model with the name that follows the provider's in `provider/name`."""
 
 Remind = Callable[[str, Transcript], Awaitable[tuple[Reminder | None, str]]]
-"""Returns what memory holds on the user's words, and a warning for the user if memory failed."""
+"""Returns what memory holds about the user's words, and a warning for the user if memory failed."""
 
 
 class SessionSeed(Protocol):
@@ -49,7 +49,7 @@ class SessionSeed(Protocol):
 
 
 class Part:
-    """A feature's or a plugin's part of one Hone. Every method does nothing until it is overridden."""
+    """A feature's or plugin's part of one Hone. Every method does nothing until it is overridden."""
 
     name = ""
 
@@ -66,21 +66,20 @@ class Part:
         return self.tools(folder, source)
 
     def wrap(self, tools: Sequence[Tool], folder: Path, work: Work) -> Sequence[Tool]:
-        """Return the tools of a conversation with what this part does around their calls, and with its own
-        tools that need to be observed. It may refuse a call, and never allows one: permissions are asked
-        inside."""
+        """Return the tools of a conversation with this part's code around their calls, plus its own tools
+        that need observing. It may refuse a call but never allow one: permissions are checked inside."""
         return tools
 
     async def ended(self, turn: Turn, header: Header, emit: Emit, *, again: bool) -> str:
-        """Hear that a turn of the user's has ended. Return what the model must be told before it may end,
-        or nothing. `again`: the model was told something for this turn, and is told nothing more."""
+        """Hear that a turn of the user's has ended. Return what the model must be told before it may end, or
+        nothing. `again`: the model was already told something for this turn, and is told nothing more."""
         return ""
 
     async def learned(self, event: Learned, folder: Path) -> None:
         """Hear that a review changed what is known from a conversation in a folder."""
 
     def observer(self, folder: Path) -> WorkObserver | None:
-        """Return what observes the changes that tools make to the files of one conversation's folder."""
+        """Return what observes the changes that tools make to files in one conversation's folder."""
         return None
 
     def monitor(self) -> Monitor | None:
@@ -104,24 +103,26 @@ class Part:
         return ()
 
     async def news(self, folder: Path, prefix: Prefix, transcript: Transcript) -> str:
-        """Return what the model must be told before the user's next words; empty if it knows all."""
+        """Return what the model must be told before the user's next words; empty if nothing is new."""
         return ""
 
     async def attach(self, words: str, folder: Path) -> Sequence[Attachment]:
-        """Return what the user's words name that only this part can read. Raises HoneError."""
+        """Return the content behind names in the user's words that only this part can read. Raises
+        HoneError."""
         return ()
 
     async def expand(self, name: str, argument: str, folder: Path) -> Attachment | None:
-        """Return the text behind a chat command such as /server:prompt; None if it is none of this part's."""
+        """Return the text behind a chat command such as /server:prompt; None if this part has no such
+        command."""
         return None
 
     def offer_servers(self, folder: Path, servers: Sequence[Mapping[str, Any]]) -> None:
-        """Take the MCP servers that an editor names for conversations in a folder. None runs unless the owner
-        approves it. Raises HoneError."""
+        """Accept the MCP servers that an editor names for conversations in a folder. None runs until the
+        owner approves it. Raises HoneError."""
 
     async def fetch_skill(self, source: str, folder: str) -> Mapping[str, bytes] | None:
         """Return the files of the skill in a `folder` of a source, or of its only skill, by path; None if
-        this part knows no such source. Raises HoneError."""
+        this part has no such source. Raises HoneError."""
         return None
 
     async def seed(self, wanted: str, toolbox: Toolbox) -> SessionSeed | None:
@@ -133,12 +134,12 @@ class Part:
 
     async def import_transcript(self, lines: bytes, form: str, label: str) -> Sequence[StoredSession]:
         """Store what another agent hands over, all of it as foreign text, and return the conversations as
-        they are now. `form` names how the lines are written, `label` where they come from: the same
-        conversation under another label is another one. Raises Refused."""
+        they are now. `form` names the format of the lines, `label` their source: the same conversation under
+        another label is another one. Raises Refused."""
         return ()
 
     def recall(self, recall: "Recall") -> "Recall":
-        """Return the search over all sessions with what this part adds to it."""
+        """Return the search over all sessions, extended by this part."""
         return recall
 
     def meanings(self) -> "Meanings | None":
@@ -146,11 +147,11 @@ class Part:
         return None
 
     async def shared_entries(self) -> Sequence[str]:
-        """Return entries that other people share with the owner. No agent copies them into the journal."""
+        """Return entries that other people share with the owner. Agents never copy them into the journal."""
         return ()
 
     async def log_lines(self, limit: int) -> Sequence[str]:
-        """Return labelled lines about the newest changes of others that reach the owner's prompts."""
+        """Return labeled lines about other people's newest changes that reach the owner's prompts."""
         return ()
 
     def remind(self) -> Remind | None:
@@ -158,20 +159,20 @@ class Part:
         return None
 
     def attend(self) -> None:
-        """Start what runs beside the conversations. Called by a process that stays."""
+        """Start what runs beside the conversations. A long-running process calls this."""
 
     def notify(self) -> None:
         """Hear that something may have changed: a turn or a review ended."""
 
     async def finish(self) -> None:
-        """Do what is left before the process ends, within a few seconds."""
+        """Complete pending work before the process ends, within a few seconds."""
 
     async def has_work(self) -> bool:
-        """Tell whether something is left that a process can do after the owner has gone."""
+        """Tell whether work is left that a process can do after the owner has gone."""
         return False
 
     async def work(self) -> None:
-        """Do what is left, for as long as it takes. Called by a process that stays behind."""
+        """Do the work that is left, for as long as it takes. A process that stays behind calls this."""
 
     async def send(self) -> None:
         """Send copies of what is known to where they are kept, for as long as it takes."""
@@ -180,13 +181,13 @@ class Part:
         """Do other work if some is due. Called from time to time while the user is idle."""
 
     async def next_tend(self) -> datetime | None:
-        """Return when `tend` will have something to do if nothing happens until then; None if nothing is in
-        sight. A worker comes back at that time."""
+        """Return when `tend` will next have work if nothing happens until then; None if nothing is in sight.
+        A worker comes back at that time."""
         return None
 
     async def perform(self, command: "QueuedCommand") -> "CommandStep | None":
-        """Do a step of a command that the owner queued, and say how far it is; None if it is none of this
-        part's. A step that was begun and broken off comes again. Raises HoneError; then it is tried again."""
+        """Do a step of a command that the owner queued, and return its progress; None if it belongs to
+        another part. A step that was broken off is repeated. Raises HoneError; then it is tried again."""
         return None
 
     async def findings(self, kind: str, name: str, digest: str) -> Sequence[str]:
@@ -202,20 +203,20 @@ class Part:
         return None
 
     async def settle_skills(self, names: Sequence[str]) -> None:
-        """Check these skills, which carry checks, unless their files have passed, and switch off those that
+        """Check these skills, which have checks, unless their files have passed, and switch off those that
         fail. Called before a skill is listed or read."""
 
     async def check_skills(self, names: Sequence[str]) -> Sequence[tuple[bool, str]]:
-        """Run the checks of these skills now, or of all if none is named, and return a line on each, with
-        whether all is well."""
+        """Run the checks of these skills now, or of all if none is named. Return a line on each, with whether
+        it passed."""
         return ()
 
     async def count_stale(self) -> int:
-        """Return how many learned skills have not been used for long."""
+        """Count the learned skills that have not been used for a long time."""
         return 0
 
     async def leftovers(self, sessions: Sequence[SessionId]) -> Sequence[str]:
-        """Say what still holds text of these deleted sessions, and how to delete it."""
+        """Return what still holds text of these deleted sessions, and how to delete it."""
         return ()
 
     async def checks(self) -> Sequence[tuple[bool, str]]:

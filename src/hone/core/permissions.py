@@ -34,9 +34,9 @@ MEANINGS = {
     Mode.AUTO: "works freely in the folder and the sandbox, and asks beyond them",
     Mode.FULL: "never asks; your deny rules still hold",
 }
-"""What the owner is told about each mode."""
+"""How each mode is described to the owner."""
 GO_AHEAD = "Go ahead with this plan."
-"""What the owner says by approving a plan."""
+"""What the owner's approval of a plan says."""
 
 
 def stricter(one: Mode, other: Mode) -> Mode:
@@ -50,7 +50,7 @@ class Action(StrEnum):
     RUN = "run"
     FETCH = "fetch"
     USE = "use"
-    """Whatever else a tool does that changes something."""
+    """Anything else by which a tool changes something."""
 
 
 class Request(Struct, frozen=True):
@@ -115,7 +115,7 @@ class Answer(Struct, frozen=True):
     ANY_HOST: ClassVar["Answer"]
     ALWAYS: ClassVar["Answer"]
     NOBODY: ClassVar["Answer"]
-    """There was nobody to ask."""
+    """Nobody could be asked."""
 
     @property
     def is_yes(self) -> bool:
@@ -132,7 +132,7 @@ Ask = Callable[[Question], Awaitable[Answer]]
 
 
 async def nobody(_: Question) -> Answer:
-    """Say that nobody can be asked."""
+    """Answer that nobody can be asked."""
     return Answer.NOBODY
 
 
@@ -158,7 +158,7 @@ class Permissions(Protocol):
         ...
 
     async def ask(self, question: Question, tool: str) -> Answer:
-        """Ask for a tool what no rule covers yet."""
+        """Ask the owner, for a tool, about something that no rule covers yet."""
         ...
 
     def reader(self) -> Callable[[Path], bool]:
@@ -167,7 +167,7 @@ class Permissions(Protocol):
 
 
 class NoPermissions:
-    """Refuses everything: nobody has decided anything here. The mode makes no difference."""
+    """Refuses everything, since nobody has decided anything. The mode makes no difference."""
 
     mode = Mode.AUTO
     asked = 0

@@ -1,4 +1,4 @@
-"""Permits: which effects an agent may have, and the named permit of each kind of run.
+"""Permits: the effects that an agent may have, and the named permit of each kind of run.
 
 A permit can only be narrowed. It lists its effects, so a new effect is granted to nobody until it is listed.
 """
@@ -15,15 +15,15 @@ class Effect(StrEnum):
     EXECUTE = "execute"
     NETWORK = "network"
     NOTE = "note"
-    """Reading and writing of the journal."""
+    """Reading and writing the journal."""
     SKILL = "skill"
-    """Reading and writing of skills."""
+    """Reading and writing skills."""
     SPAWN = "spawn"
 
 
 class Permit(Struct, frozen=True):
-    """`attended` tells whether somebody is there to be asked; if not, every question is a no. `read_only`
-    allows only tools that change nothing. `tools` are the names of those that may be used; None: any."""
+    """`attended` tells whether somebody can be asked; if not, every question is answered no. `read_only`
+    allows only tools that change nothing. `tools` are the names of the allowed tools; None: any."""
 
     effects: frozenset[Effect] = frozenset()
     attended: bool = False
@@ -40,7 +40,7 @@ class Permit(Struct, frozen=True):
         )
 
     def allows(self, effects: frozenset[Effect], *, readonly: bool = False, tool: str | None = None) -> bool:
-        """Tell whether these effects are allowed, to any tool or to the one that is named."""
+        """Tell whether these effects are allowed, to any tool or to the named one."""
         is_named = tool is None or self.tools is None or tool in self.tools
         return is_named and effects <= self.effects and (readonly or not self.read_only)
 
@@ -65,5 +65,5 @@ DELEGATE = Permit(
 )
 REVIEW = Permit(frozenset({Effect.NOTE, Effect.SKILL}))
 CURATE = Permit(frozenset({Effect.SKILL}), read_only=True)
-"""It reads skills. What it wants changed it says, and code does it."""
+"""It reads skills and says what to change. Code makes the changes."""
 COMPACT = NOTHING

@@ -14,12 +14,12 @@ from hone.core.transcript import Node, Transcript
 from hone.core.turn import Origin
 
 IMPORTED = "imported"
-"""In the place of a provider: a conversation with another agent, which nobody here has gone on with."""
+"""Stands for a provider: a conversation with another agent that was never continued here."""
 
 
 class Header(Struct, frozen=True):
-    """What a session is called and where it comes from. A fork or branch has a `parent`, with whom it shares
-    the first `shared` messages."""
+    """A session's title and origin. A fork or branch has a `parent`, with which it shares the first `shared`
+    messages."""
 
     id: SessionId
     created: datetime
@@ -37,7 +37,7 @@ class StoredSession(Struct, frozen=True):
 
 
 class SessionSummary(Struct, frozen=True):
-    """A line in a list of sessions. `opening` is the beginning of the first words the user said."""
+    """A line in a list of sessions. `opening` is the start of the user's first words."""
 
     header: Header
     model: str
@@ -47,13 +47,13 @@ class SessionSummary(Struct, frozen=True):
 
     @property
     def source(self) -> str:
-        """The agent it was brought in from; empty if it was had or gone on with here."""
+        """The agent that the session was imported from; empty if it began or continued here."""
         provider, _, name = self.model.partition("/")
         return name if provider == IMPORTED and self.header.parent is None else ""
 
 
 class Spending(Struct, frozen=True):
-    """One model call: when, by which model, for whom, how much."""
+    """One model call: its time, model, origin and cost."""
 
     at: datetime
     model: str
@@ -62,22 +62,22 @@ class Spending(Struct, frozen=True):
 
 
 class SpendingTotal(Struct, frozen=True):
-    """US dollars, and the tokens of those calls whose price nobody knows."""
+    """US dollars, and the tokens of calls without a known price."""
 
     cost: float = 0.0
     unpriced: int = 0
 
 
 class Sessions(Protocol):
-    """Conversations, durable once a method has returned. Contents are kept once, by digest; nodes form a tree
-    that branches and forks share."""
+    """Conversations. Writes are durable when a method returns. Contents are stored once, by digest; nodes
+    form a tree that branches and forks share."""
 
     async def start(
         self, header: Header, prefix: Prefix, nodes: Sequence[Node], look: Look | None = None
     ) -> None:
-        """Makes a session with its first messages. Without a parent there must be at least one; with a parent
-        the nodes follow the parent's first `header.shared` messages. Raises Missing if there is no such
-        parent, Conflict if the id is taken or the nodes do not follow. `look` is stored with them."""
+        """Create a session with its first messages. Without a parent there must be at least one; with a
+        parent the nodes follow the parent's first `header.shared` messages. Raises Missing if there is no
+        such parent, Conflict if the id is taken or the nodes do not follow. `look` is stored with them."""
         ...
 
     async def append(
@@ -88,15 +88,15 @@ class Sessions(Protocol):
         counts: Sequence[TopicCount] = (),
         look: Look | None = None,
     ) -> Job | None:
-        """Adds nodes after the head, with what they cost. Raises Conflict unless the first one's parent is
-        the head: then another process went on with this session. Nothing is added by half: what `counts` make
-        of the tree's counters is part of it, and so is the review of all messages that becomes due, which is
-        returned. Such a review is about the look's topics, too; where none is due, `look` is stored."""
+        """Add nodes after the head, with their cost. Raises Conflict unless the first node's parent is the
+        head: otherwise another process has continued this session. One transaction also updates the tree's
+        counters by `counts`, and queues the review of all messages if one is now due, which is returned. That
+        review covers the look's topics, too; if none is due, `look` is stored."""
         ...
 
     async def move(self, session: SessionId, prefix: Prefix, transcript: Transcript) -> None:
-        """Opens a new segment: the same contents under another prefix, linked to the old head. Raises
-        Conflict unless the contents are those of the stored session."""
+        """Open a new segment: the same contents under another prefix, linked to the old head. Raises Conflict
+        unless the contents are those of the stored session."""
         ...
 
     async def shorten(
@@ -107,39 +107,41 @@ class Sessions(Protocol):
         topics: Topics = frozenset(),
         look: Look | None = None,
     ) -> Job | None:
-        """Goes on with other messages under the same prefix; what was said stays, linked from the new line.
-        With `topics`, what was to be looked back over in it is queued for a review of these, which is
+        """Continue with other messages under the same prefix. The old messages stay, linked from the new
+        line. With `topics`, what was to be looked back over is queued for a review of these topics, which is
         returned. `look` is stored with the messages. Raises Conflict unless `after` is the head."""
         ...
 
     async def load(self, session: SessionId) -> StoredSession:
-        """Raises Missing, or Corrupt if a content or the chain does not match its digest."""
+        """Load a session. Raises Missing, or Corrupt if a content or the chain does not match its digest."""
         ...
 
     async def earlier(self, session: SessionId) -> Sequence[StoredSession]:
-        """The lines it has left by `move` and `shorten`, oldest first. Raises Missing or Corrupt."""
+        """Return the lines that the session has left by `move` and `shorten`, oldest first. Raises Missing or
+        Corrupt."""
         ...
 
     async def find(self, beginning: str) -> SessionId:
-        """The one session whose id starts like this. Raises Missing; if several do, it names them."""
+        """Return the only session whose id starts like this. Raises Missing; if several match, it names
+        them."""
         ...
 
     async def list(
         self, limit: int | None = None, origin: Origin | None = Origin.USER, *, own: bool = False
     ) -> Sequence[SessionSummary]:
-        """Latest activity first, by sequence and not by clock. What was brought in from elsewhere stands
-        where its own time belongs, or with `own` is left out."""
+        """Return sessions, the latest activity first, by sequence and not by clock. Imported sessions are
+        sorted by their own time, or left out with `own`."""
         ...
 
     async def rename(self, session: SessionId, title: str) -> None: ...
 
     async def delete(self, session: SessionId) -> None:
-        """Removes the session, the forks and children that Hone made of it, and the contents that no other
-        session shares. The user's branches stay. What it cost stays known."""
+        """Remove the session, the forks and children that Hone made of it, and the contents that no other
+        session shares. The user's branches stay, and so does the record of what it cost."""
         ...
 
     async def find_deleted(self, beginning: str) -> Sequence[SessionId]:
-        """Deleted sessions whose ids start like this, of those that have cost something."""
+        """Return deleted sessions whose ids start like this, if they have cost something."""
         ...
 
     async def spending(
@@ -149,7 +151,8 @@ class Sessions(Protocol):
         since: datetime | None = None,
         origins: Collection[Origin] = (),
     ) -> Sequence[Spending]:
-        """In the order it was noted; of one session, not older than a moment, or by some origins only."""
+        """Return spending in the order it was noted; for one session, since a moment, or for some origins
+        only."""
         ...
 
     async def total_spending(

@@ -1,4 +1,5 @@
-"""The prefix: what a provider caches before the first message. Fixed at session start, reused on resume."""
+"""The prefix: what a provider caches before the first message. Fixed when a session starts, reused on
+resume."""
 
 import json
 from typing import Any, Self
@@ -10,8 +11,8 @@ from hone.core.messages import canonical, digest
 
 
 def find_source(model: str) -> str:
-    """Return who is behind a model, given as provider/name. A router that names its models vendor/model
-    stands for many: there the vendor counts, too."""
+    """Return the source of a model, given as provider/name. For a router that names its models vendor/model,
+    the vendor is part of it."""
     return model.rpartition("/")[0]
 
 
@@ -33,7 +34,7 @@ class Prefix(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """The model's name as its provider knows it."""
+        """Return the model's name without the provider."""
         return self.model.partition("/")[2]
 
     @property

@@ -12,15 +12,16 @@ OUTWARD = NETWORK | {Effect.SPAWN}
 
 
 def label(best: Trust, agent: Trust, *, tainted: bool) -> Trust:
-    """`best` is what the tool says of its result, `agent` what the model's own words are worth by now. Once
-    the network was reached in a conversation, whatever a tool brings may have come from there."""
+    """Return the label of a result. `best` is the tool's claim about it, `agent` the current trust of the
+    model's own words. Once a conversation has reached the network, any result may come from there."""
     if best >= Trust.AGENT:
         return min(best, agent)
     return Trust.FOREIGN if tainted else best
 
 
 def has_effect(effects: frozenset[Effect], call: ToolCall, toolbox: Toolbox) -> bool:
-    """A tool that is no longer known, or cannot tell, is taken for one that does everything."""
+    """Tell whether a call has one of these effects. A tool that is unknown, or fails to tell, counts as
+    having them all."""
     tool = toolbox.get(call.name)
     try:
         return tool is None or bool(tool.spec.effects_of(call) & effects)
@@ -29,9 +30,9 @@ def has_effect(effects: frozenset[Effect], call: ToolCall, toolbox: Toolbox) -> 
 
 
 def is_tainted(transcript: Transcript, toolbox: Toolbox) -> bool:
-    """Whether a call that reached out was made. A refused one was not: its result is in our own words. A
-    child whose task comes from foreign words may have been made after one, and what foreign memory brings to
-    a user's words came from elsewhere."""
+    """Tell whether a call has reached out. A refused call has not: its result is in our own words. A child
+    whose task comes from foreign words counts as tainted, and so do words with a reminder from foreign
+    memory."""
     if transcript.trust is not Trust.FOREIGN:
         return False
     calls: dict[str, ToolCall] = {}
@@ -48,5 +49,5 @@ def is_tainted(transcript: Transcript, toolbox: Toolbox) -> bool:
 
 
 def identify(call: str, text: str) -> str:
-    """Return by what a result is known again: the id of its call, and its text."""
+    """Return a digest that identifies a result: by the id of its call, and its text."""
     return digest(f"{call}\n{sound(text)}".encode())

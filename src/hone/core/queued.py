@@ -1,4 +1,4 @@
-"""Commands that the owner queued, for a worker to do: an experiment, an import."""
+"""Commands that the owner queued for a worker: an experiment or an import."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -11,15 +11,15 @@ Argument = str | int | bool
 
 class CommandState(StrEnum):
     WAITING = "waiting"
-    """It waits, or a worker is at it."""
+    """Waiting, or in progress."""
     DONE = "done"
     FAILED = "failed"
     CANCELLED = "cancelled"
 
 
 class QueuedCommand(Struct, frozen=True):
-    """`kind` says which part does it, `title` names it for a person. `said` is how far it is, what came of it
-    or what went wrong. `tries` counts failures since the last step that succeeded. It rests until `due`."""
+    """A queued command. `kind` says which part does it, `title` names it for people. `said` is its progress,
+    its result or its error. `tries` counts failures since the last successful step. It rests until `due`."""
 
     number: int
     kind: str
@@ -34,7 +34,7 @@ class QueuedCommand(Struct, frozen=True):
 
 
 class CommandStep(Struct, frozen=True):
-    """What a step came to. `again`: when the next one may begin, if there is more to do."""
+    """The result of a step. `again`: when the next step may begin, if there is more to do."""
 
     said: str
     again: datetime | None = None

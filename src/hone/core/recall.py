@@ -20,10 +20,10 @@ LIMIT = 10
 
 
 class Query(Struct, frozen=True):
-    """`words` is a whole question, or words, "phrases" and prefix*. `since` and `until` bound when it was
-    said; `today` is what "last week" is counted from. Messages with a digest in `seen` are left out, since
-    the asker has them at hand. So is what Hone says to itself, unless `asides` are asked for. `vector` is the
-    meaning of the words, made by `embedder`, if there is one."""
+    """A search. `words` is a whole question, or words, "phrases" and prefix*. `since` and `until` bound when
+    it was said; "last week" is relative to `today`. Messages with a digest in `seen` are left out, since the
+    asker has them at hand. So is what Hone says to itself, unless `asides` is set. `vector` is the meaning of
+    the words, made by `embedder`, if there is one."""
 
     words: str
     limit: int = LIMIT
@@ -37,7 +37,7 @@ class Query(Struct, frozen=True):
 
 
 class Passage(Struct, frozen=True):
-    """A message by its number in its session; `text` is what was said, not yet shortened."""
+    """A message by its number in its session. `text` is its full text."""
 
     number: int
     role: Role
@@ -47,9 +47,9 @@ class Passage(Struct, frozen=True):
 
 
 class Hit(Struct, frozen=True):
-    """A passage with its neighbours in the session where it was first said. `tree` is the conversation that
-    this session is, or is a branch or fork of. `left` tells that the session has gone on without this
-    message, for which notes stand by now. `opening` are the user's first words in the session."""
+    """A passage with its neighbors in the session where it was first said. `tree` is the conversation that
+    this session is, or is a branch or fork of. `left`: the session has continued without this message, and
+    notes stand for it. `opening` are the user's first words in the session."""
 
     header: Header
     tree: SessionId
@@ -62,13 +62,13 @@ class Hit(Struct, frozen=True):
 
     @property
     def title(self) -> str:
-        """What the session is called: by its title, or by the user's first words."""
+        """The session's title, or else the user's first words."""
         return self.header.title or self.opening
 
 
 class SearchResult(Struct, frozen=True):
-    """Best first. `tried` are the terms that were looked for, `dropped` those that were not: words of every
-    sentence. `waiting` counts the older messages that cannot be found yet. `empty`: nothing is stored."""
+    """Hits, best first. `tried` are the terms that were searched, `dropped` the ones too common to search.
+    `waiting` counts older messages that cannot be found yet. `empty`: nothing is stored."""
 
     hits: tuple[Hit, ...] = ()
     tried: tuple[str, ...] = ()
@@ -78,7 +78,7 @@ class SearchResult(Struct, frozen=True):
 
     @property
     def trees(self) -> list[list[Hit]]:
-        """The hits by conversation, the conversation of the best hit first."""
+        """Return the hits by conversation, the conversation of the best hit first."""
         grouped: dict[SessionId, list[Hit]] = {}
         for hit in self.hits:
             grouped.setdefault(hit.tree, []).append(hit)
@@ -93,31 +93,31 @@ class Recall(Protocol):
 
 
 NOTES = "(Notes on the conversation so far; the messages they stand for were taken out.)"
-"""How the notes begin that take the place of older messages."""
+"""The first line of notes that replace older messages."""
 
 
 def is_aside(header: Header, passage: Passage) -> bool:
-    """Whether Hone speaks to itself: in a review or another fork, in notes, or in a question it asks."""
+    """Tell whether Hone speaks to itself: in a review or another fork, in notes, or in a question it asks."""
     notes = passage.role is Role.ASSISTANT and passage.text.startswith(NOTES)
     own = is_own_question(header, passage.number, passage.role, passage.trust)
     return header.origin is not Origin.USER or notes or own
 
 
 def is_own_question(header: Header, number: int, role: Role, trust: Trust) -> bool:
-    """Whether words under the user's name are Hone's: in a fork, what was said after it began; elsewhere,
-    what has the agent's label."""
+    """Tell whether words under the user's name are Hone's: in a fork, anything after it began; elsewhere,
+    words with the agent's label."""
     forked = header.origin is not Origin.USER and number > header.shared
     return role is Role.USER and (forked or trust is Trust.AGENT)
 
 
 WIDTH, LEAD = 400, 100
-"""Characters of an excerpt, and of what stands before the first word that fits."""
+"""Characters of an excerpt, and of the text before its first match."""
 _WORD = regex(r"[^\W_]+")
 _ENDING = regex(r"(?:ing|ed|es|s|e|ly)$")
 
 
 def excerpt(text: str, terms: Sequence[str], width: int = WIDTH) -> str:
-    """The part of a text where most of the terms stand, in one line."""
+    """Return the part of a text with most of the terms, in one line."""
     line = " ".join(text.split())
     if len(line) <= width:
         return line
@@ -132,13 +132,13 @@ def excerpt(text: str, terms: Sequence[str], width: int = WIDTH) -> str:
 
 
 def _beginning(line: str, before: int) -> int:
-    """Where the word begins that stands there; in a script that does not part its words, the letter."""
+    """Return where the word at a position begins; in a script without spaces, the letter."""
     space = line.rfind(" ", 0, before) + 1
     return space if before - space < LEAD else before
 
 
 def pieces(text: str, terms: Sequence[str]) -> list[tuple[str, bool]]:
-    """The text in pieces, and of each whether it is a word that was looked for, in any of its forms."""
+    """Return the text in pieces, and for each whether it is a searched word, in any of its forms."""
     wanted = _wanted(tuple(terms))
     marks = bytearray(len(text))
     for start, end in wanted.find(text):
@@ -153,15 +153,14 @@ def pieces(text: str, terms: Sequence[str]) -> list[tuple[str, bool]]:
 
 
 class _Wanted(Struct, frozen=True):
-    """What terms are recognized by: stems, beginnings of words, and parts of a script that does not part its
-    words."""
+    """Recognizes terms by stems, beginnings of words, and parts of a script without spaces."""
 
     stems: frozenset[str]
     begun: tuple[str, ...]
     parts: tuple[str, ...]
 
     def find(self, text: str) -> Iterator[tuple[int, int]]:
-        """Where each begins and ends. One may be found twice."""
+        """Yield where each match begins and ends. A match may appear twice."""
         for match in self._likely(text) if text.isascii() else _WORD.finditer(text):
             low = match[0].lower()
             if stem(low) in self.stems or (self.begun and low.startswith(self.begun)):
@@ -171,7 +170,7 @@ class _Wanted(Struct, frozen=True):
                 yield start, start + len(part)
 
     def _likely(self, text: str) -> Iterator[re.Match[str]]:
-        """The words that begin with a stem, as every form of it does in ASCII."""
+        """Yield the words that start with a stem, as every ASCII form of it does."""
         low = text.lower()
         for first in (*self.stems, *self.begun):
             for at in _places(low, first) if first else ():
@@ -195,24 +194,24 @@ def _places(text: str, part: str) -> Iterator[int]:
         start = text.find(part, start + 1)
 
 
-@lru_cache(maxsize=8_192)  # what is shown of a search is hundreds of words, and most of them come often
+@lru_cache(maxsize=8_192)  # a search shows hundreds of words, and most of them repeat
 def stem(word: str) -> str:
-    """Near enough to tell that two words are forms of one."""
+    """Return a stem good enough to tell that two words are forms of one."""
     plain = word
     if not word.isascii():
         plain = normalize("NFKD", word)
-        if not plain.isalnum():  # no accent is
+        if not plain.isalnum():  # accents are not alphanumeric
             plain = "".join(each for each in plain if not combining(each))
     return _ENDING.sub("", plain) if len(plain) > 4 else plain.removesuffix("s")
 
 
 RESULT, CALL, SPEECH = 4_000, 1_000, 100_000
-"""Characters of a tool's result, of a call and of speech that can be found."""
+"""The most characters of a tool's result, of a call and of speech that a search covers."""
 
 
 def said(message: Message) -> str:
-    """All that can be found of a message: the speaker's words, the calls, and the beginning of a result. An
-    example from a template was not said where it stands."""
+    """Return the searchable text of a message: the speaker's words, the calls, and the start of a result. An
+    example from a template has none, since it was never said there."""
     if message.template:
         return ""
     pieces = [message.text[:SPEECH]]

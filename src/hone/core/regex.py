@@ -1,6 +1,6 @@
-"""Regular expressions that are compiled at first use, and what a text must contain to match one.
+"""Compile regular expressions at first use, and find what a text must contain to match one.
 
-Startup defines more than a hundred of them, and only about ten are used before the first request.
+Startup defines more than a hundred expressions, and only about ten are used before the first request.
 """
 
 import re
@@ -11,7 +11,7 @@ from typing import Any, AnyStr, cast
 
 
 class LazyPattern:
-    """Takes a method from the expression when it is first asked for, and has it from then on."""
+    """Compiles the expression when one of its methods is first used, then keeps that method."""
 
     def __init__(self, text: Any, flags: int) -> None:
         self._defined = text, flags
@@ -23,13 +23,13 @@ class LazyPattern:
 
 
 def regex(text: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
-    """For the top of a module. Its faults show when it is used."""
+    """Define an expression at module level. Its errors appear when it is first used."""
     return cast("re.Pattern[AnyStr]", LazyPattern(text, flags))
 
 
 def find_needles(pattern: str, flags: int = 0) -> Sequence[str]:
-    """Return some strings of which every match contains at least one; none if there are no such strings. To
-    look for them is much faster than to look for a match. Without regard to case, both must be folded."""
+    """Return strings of which every match contains at least one; none if there are no such strings. They are
+    much faster to look for than a match. For a case-insensitive pattern, fold the text first."""
     found = _needles(import_module("re._parser").parse(pattern, flags))
     if flags & re.IGNORECASE:
         found = set(map(fold, found))
@@ -37,7 +37,7 @@ def find_needles(pattern: str, flags: int = 0) -> Sequence[str]:
 
 
 def has_any(text: str, needles: Sequence[str]) -> bool:
-    """Return whether a text may have a match, by its needles."""
+    """Tell whether a text can have a match, by its needles."""
     for needle in needles:
         if needle in text:
             return True
@@ -45,14 +45,14 @@ def has_any(text: str, needles: Sequence[str]) -> bool:
 
 
 def fold(text: str) -> str:
-    """Return a text in a form in which letters are the same that expressions take for the same."""
+    """Return a text with letters merged that case-insensitive expressions treat as equal."""
     if text.isascii():
         return text.lower()
-    return text.casefold().replace("\u0131", "i").replace("i\u0307", "i")  # of Turkish
+    return text.casefold().replace("\u0131", "i").replace("i\u0307", "i")  # Turkish
 
 
 def _needles(items: Any) -> set[str]:
-    """Return the longest needles among those of the parts that every match has."""
+    """Return the needles of the part with the longest ones, among the parts that every match contains."""
     found = [needles for needles in _all_needles(items) if needles]
     return max(found, key=lambda needles: min(map(len, needles)), default=set())
 
@@ -65,7 +65,7 @@ def _all_needles(items: Any) -> list[set[str]]:
             continue
         for name, value in part:
             match str(name):
-                case "SUBPATTERN" if not value[1]:  # without flags inside
+                case "SUBPATTERN" if not value[1]:  # without inline flags
                     found.append(_needles(value[3]))
                 case "BRANCH":
                     each = [_needles(branch) for branch in value[1]]

@@ -93,7 +93,7 @@ _PATTERNS = {
 }
 _BLOB = regex(r"[A-Za-z0-9+/_-]{120,}={0,2}|(?:\\x[0-9a-fA-F]{2}){20,}|(?:%[0-9a-fA-F]{2}){20,}")
 _SHORTEST = 60
-"""Letters of such a stretch."""
+"""The fewest letters of such a run."""
 _CYRILLIC, _LATIN = "аАВсСеЕНһіІјЈкКМоОрРѕЅтТуУхХԁԛԝ", "aABcCeEHhiIjJkKMoOpPsStTyYxXdqw"
 _GREEK, _LIKE_GREEK = "ΑΒΕΖΗΙΚΜΝΟΡΤΥΧονιρ", "ABEZHIKMNOPTYXovip"
 _ALIKE = {ord(one): other for one, other in zip(_CYRILLIC + _GREEK, _LATIN + _LIKE_GREEK, strict=True)}
@@ -103,15 +103,15 @@ _FANCY = regex("[\U0001d400-\U0001d7ff]{3,}")
 
 
 _NEAR = 6
-"""Lines beside a change that can make a flag with it. No pattern reaches further: what may match a line feed
-matches three letters at most, or blanks. Lines of nothing but blanks do not count."""
+"""Lines around a change that can contribute to a flag. No pattern reaches further: whatever may match a line
+feed matches at most three letters, or blanks. Blank lines do not count."""
 _RECENT = 16
 _quiet: dict[str, None] = {}
-"""Texts that were screened last and have no flags."""
+"""The texts screened last that have no flags."""
 
 
 class Screened(Struct, frozen=True):
-    """`text` hides nothing; `secrets` are the kinds that were recognised; each of `flags` completes "…, so it
+    """`text` hides nothing; `secrets` are the recognized kinds; each of `flags` completes "…, so it
     waits"."""
 
     text: str
@@ -119,7 +119,7 @@ class Screened(Struct, frozen=True):
     flags: tuple[str, ...]
 
 
-@lru_cache(maxsize=16)  # what a change makes is what the next one finds
+@lru_cache(maxsize=16)  # the result of one change is the start of the next
 def screen(text: str) -> Screened:
     shown, said = _forms(text)
     return Screened(shown, tuple(find_secrets(text)), tuple(dict.fromkeys(_flags(text, shown, said))))
@@ -132,9 +132,9 @@ def find_secrets(text: str) -> Collection[str]:
 
 
 def find_new(before: str, after: str) -> tuple[Sequence[str], Sequence[str]]:
-    """Return the kinds of secrets and the flags that a text has and had not before it was changed. Secrets
-    may have any length, so all of the text is searched for them. Flags are sought around the change, unless
-    there were some before."""
+    """Return the kinds of secrets and the flags that a change added to a text. Secrets may have any length,
+    so the whole text is searched for them. Flags are sought only around the change, unless there were some
+    before."""
     secrets = find_secrets(after)
     if secrets:
         known = find_secrets(before)
@@ -146,7 +146,7 @@ def find_new(before: str, after: str) -> tuple[Sequence[str], Sequence[str]]:
 
 
 def _is_quiet(text: str) -> bool:
-    """Return whether a text has no flags."""
+    """Tell whether a text has no flags."""
     if text in _quiet or any(_is_near(each, text) and _stays_quiet(each, text) for each in [*_quiet][::-1]):
         return True
     if screen(text).flags:
@@ -156,14 +156,14 @@ def _is_quiet(text: str) -> bool:
 
 
 def _is_near(one: str, other: str) -> bool:
-    """Return whether one text may be the other one with a few lines more: another process has written it."""
+    """Tell whether one text may be the other with a few lines added: another process has written it."""
     common = min(len(one), len(other)) // 2
     return common > 0 and one[:common] == other[:common] and abs(len(one) - len(other)) < common
 
 
 def _stays_quiet(before: str, after: str) -> bool:
-    """Return whether a text has no flags after a change, if it had none before: only what stands around the
-    change can have become something."""
+    """Tell whether a text without flags still has none after a change. Only the text around the change can
+    have gained one."""
     near = _around(before, after)
     if any(_flags(near, *_forms(near))):
         return False
@@ -178,16 +178,16 @@ def _keep_quiet(text: str) -> None:
 
 
 def _around(before: str, after: str) -> str:
-    """Return the lines of a text that were changed, with those on each side that are near."""
+    """Return the changed lines of a text with the nearby lines on each side."""
     head, tail = find_common(before, after)
     start, end = after.rfind("\n", 0, head) + 1, len(after) - tail
     above = _last_lines(after[:start], _NEAR)
-    below = _last_lines(after[end:][::-1], _NEAR + 1)[::-1]  # the first of them is a part of a line
+    below = _last_lines(after[end:][::-1], _NEAR + 1)[::-1]  # the first one is only part of a line
     return f"{above}{after[start:end]}{below}"
 
 
 def _last_lines(text: str, count: int) -> str:
-    """Return the end of a text from the beginning of so many lines that are not empty."""
+    """Return the end of a text, from the beginning of this many nonempty lines."""
     at = len(text)
     while at > 0 and count > 0:
         start = text.rfind("\n", 0, at - 1) + 1
@@ -197,7 +197,7 @@ def _last_lines(text: str, count: int) -> str:
 
 
 def _forms(text: str) -> tuple[str, str]:
-    """Return what a text shows, and what it says without its hidden letters."""
+    """Return a text with its hidden letters shown, and without them."""
     shown = visible(text)
     return shown, text if shown == text else bare(text)
 
@@ -213,7 +213,7 @@ def _flags(text: str, shown: str, said: str) -> Iterator[str]:
     if not said.isascii() and (any(map(_is_mixed, _WORD.findall(said))) or _FANCY.search(said)):
         yield LETTERS
     plain = unicodedata.normalize("NFKC", said)
-    # Once as it is, for the words of other scripts, once with each look-alike as what it looks like.
+    # Once unchanged, for words in other scripts, and once with each look-alike as what it looks like.
     for form in dict.fromkeys((plain, plain if plain.isascii() else plain.translate(_ALIKE))):
         folded = fold(form)
         for flag, pattern, needles in _compiled():
@@ -225,7 +225,7 @@ def _flags(text: str, shown: str, said: str) -> Iterator[str]:
 
 @cache
 def _compiled() -> Sequence[tuple[str, re.Pattern[str], Sequence[str]]]:
-    """Return each flag with its expression, and what a text contains that matches it."""
+    """Return each flag with its expression, and what a text with a match contains."""
     found = []
     for flag, patterns in _PATTERNS.items():
         whole, flags = "|".join(f"(?:{each})" for each in patterns), re.IGNORECASE | re.MULTILINE
@@ -234,8 +234,8 @@ def _compiled() -> Sequence[tuple[str, re.Pattern[str], Sequence[str]]]:
 
 
 def _is_mixed(word: str) -> bool:
-    """Latin letters with look-alikes among them. An ending in another script is how people inflect a foreign
-    word, and a sign of science stands first: neither has a Latin letter on both sides."""
+    """Tell whether Latin letters have look-alikes among them. A foreign word may have an ending in another
+    script, and a scientific sign stands first: neither has a Latin letter on both sides."""
     others = [at for at, letter in enumerate(word) if not _PLAIN.match(letter)]
     if not others or len(others) == len(word) or not all(ord(word[at]) in _ALIKE for at in others):
         return False

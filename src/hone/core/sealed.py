@@ -24,14 +24,14 @@ Value = TypeVar("Value", bound=Struct)
 
 
 class Envelope(Struct):
-    """What a file holds beside the fields of its value."""
+    """The fields that a file adds to those of its value."""
 
     format: int
     digest: str = ""
 
 
 def to_json(value: Any) -> Any:
-    """Return what `json` writes; a value becomes a dict with the names of its file."""
+    """Return what `json` can write; a value becomes a dict with the names used in its file."""
     match value:
         case Trust():
             return value.name.lower()
@@ -46,7 +46,7 @@ def to_json(value: Any) -> Any:
 
 
 def from_json(value: Any, kind: type[Value], format: int) -> Value:
-    """Raises ValueError, with half a sentence on what is wrong."""
+    """Return a value from JSON. Raises ValueError with half a sentence that says what is wrong."""
     try:
         found = msgspec.convert(value, Envelope).format
         if found != format:
@@ -64,7 +64,7 @@ def _trust(_: type, word: object) -> Trust:
 
 
 def sealed(value: dict[str, Any]) -> bytes:
-    """Return the bytes of a file that says by a digest what it holds."""
+    """Return the bytes of a file with a digest of its content."""
     return (json.dumps(value | {"digest": seal(value)}, indent=1, ensure_ascii=False) + "\n").encode()
 
 

@@ -1,6 +1,6 @@
-"""Modules of the standard library that a first answer does not need; each is loaded when it is first used.
+"""Standard library modules that a first answer does not need. Each is loaded at first use.
 
-Together they would take about 4 % of the time from `hone run` to the first request.
+Together they would take about 4% of the time from `hone run` to the first request.
 """
 
 from importlib import import_module

@@ -26,7 +26,7 @@ HISTORY = "it holds what was typed"
 SYSTEM = "the system keeps secrets there"
 
 Place = tuple[str, ...]
-"""Names one below the other. Wherever they follow each other in a path, it leads to the place or into it."""
+"""Path parts in order. Wherever they follow each other in a path, it leads to the place or into it."""
 
 _GIT = ".gitconfig .config/git .githooks .husky .pre-commit-config.yaml lefthook.yml .lefthook.yml"
 _CI = """
@@ -88,17 +88,17 @@ _STORES = (".kdbx", ".ppk", ".p12", ".pfx", ".jks", ".keystore", ".kubeconfig")
 _EXAMPLES = {"example", "examples", "sample", "template", "tmpl", "dist", "defaults", "schema"}
 _KEY_FILES = ("id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "id_xmss")
 _BESIDE_KEYS = {"known_hosts", "known_hosts.old", "authorized_keys", "config"}
-"""What lies beside keys and is none."""
+"""Files next to keys that are not secret."""
 _OF_A_PROCESS = {"environ", "mem", "auxv", "maps"}
 
 _DIRECTIVES = {"hooks", "config", "config.worktree", "commondir"}
-"""Of a git folder: what says which programs git runs, or where that is said."""
+"""Files of a git folder that say which programs git runs, or where that is said."""
 _INNER = {"modules", "worktrees"}
 _GIT_DATA = {"objects", "refs", "logs", "rr-cache", "lfs"}
 
 
 def _places(*tables: tuple[str, str]) -> Mapping[str, Sequence[tuple[Place, str]]]:
-    """By the first name of each place."""
+    """Index places by their first part."""
     found: dict[str, list[tuple[Place, str]]] = {}
     for names, reason in tables:
         for name in names.split():
@@ -116,8 +116,8 @@ _FIXED = tuple(tuple(name.split("/")[1:]) for name in _OF_THE_SYSTEM.split())
 
 
 def is_sensitive(parts: Sequence[str]) -> str:
-    """Return why a path below a working folder may not be written unasked, or "" if it may. Give the names on
-    the way, without links and without "..". Everything in a .git folder counts."""
+    """Return why a path below a working folder may not be written without asking, or "" if it may. Give the
+    names on the way, without links and without "..". Everything in a .git folder counts."""
     names = _fold(parts)
     if ".git" in names:
         return GIT
@@ -135,15 +135,16 @@ def is_sealed(parts: Sequence[str]) -> str:
 
 
 def leads_to_sensitive(name: str) -> str:
-    """Return why a link of this name may not be made unasked: it could stand for a folder with sensitive
-    places in it. Return "" if it may."""
+    """Return why a link of this name may not be made without asking, or "" if it may: it could stand for a
+    folder with sensitive places in it."""
     first = name.casefold()
     longer = (reason for place, reason in _SENSITIVE.get(first, ()) if len(place) > 1)
     return GIT if first == ".git" else next(longer, "")
 
 
 def is_secret(path: PurePath | str) -> str:
-    """Return why a file may not be read unasked, or "" if it may. Give its real path, without links."""
+    """Return why a file may not be read without asking, or "" if it may. Give its real path, without
+    links."""
     names = _fold(PurePath(path).parts)
     if not names:
         return ""
@@ -160,7 +161,7 @@ def secret_places() -> Iterator[Place]:
 
 
 def startup_places() -> Iterator[Place]:
-    """Yield the places of a home folder that run by themselves at a login or with a program."""
+    """Yield the places of a home folder that run automatically at a login or with a program."""
     kinds = {GIT, SHELL, EDITOR, DEBUGGER, AGENTS}
     for places in _SENSITIVE.values():
         yield from (place for place, reason in places if reason in kinds)
@@ -179,8 +180,8 @@ def _matched(names: Sequence[str], places: Mapping[str, Sequence[tuple[Place, st
 
 
 def _directs_git(names: Sequence[str]) -> bool:
-    """Whether this path below a git folder says what git runs. The git folders of submodules and worktrees
-    lie in it; a branch may have any name."""
+    """Tell whether this path below a git folder says what git runs. The git folders of submodules and
+    worktrees are inside it; a branch may have any name."""
     if not names:
         return False
     if names[0] in _DIRECTIVES:

@@ -18,19 +18,19 @@ from hone.core.regex import regex
 DOCUMENT = "SKILL.md"
 ORIGIN, SOURCE, PINNED, ARCHIVED, PROJECT = "@origin", "@source", "@pinned", "@archived", "@project"
 APPROVED, FAILED = "@approved", "@failed"
-"""The facts a skill may hold beside its files. @pinned and @archived hold b"1" or are not there; @origin
-holds the word of a SkillOrigin, @source where it was installed from, @approved the digest of its files as the
-owner saw them then, @project the folder it was made for, @failed why its checks switched it off."""
+"""Facts that a skill may hold with its files. @pinned and @archived hold b"1" or are absent; @origin holds a
+SkillOrigin, @source where it was installed from, @approved the digest of its files as the owner saw them,
+@project the folder it was made for, @failed why its checks switched it off."""
 CHECKS = "checks/"
-"""Where the commands lie that check a skill."""
+"""The folder of the commands that check a skill."""
 
 HEAD = 2_000
-"""Characters of a body that say what it is about."""
+"""The characters of a body that count as its beginning."""
 SEPARATE = (
     r"\u3005\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
     r"\uac00-\ud7af\uf900-\ufaff\uff66-\uff9d\U00020000-\U0003ffff"
 )
-"""Letters of scripts that do not part their words, or hang endings on them: Han, kana, Hangul."""
+"""Letters of scripts that do not separate words, or that attach endings to them: Han, kana, Hangul."""
 _RUN = regex(f"[{SEPARATE}]+|[^{SEPARATE}]+")
 _LETTER = regex(f"[{SEPARATE}]")
 _WORD = regex(r"[^\W_]+")
@@ -38,13 +38,13 @@ _ENDINGS = ("ations", "ation", "ings", "ing", "ers", "ed", "es", "er", "ly", "s"
 _PLAIN = bytes(
     code if code > 127 else ord(chr(code).lower()) if chr(code).isalnum() else 32 for code in range(256)
 )
-"""From each byte of UTF-8 to a small letter, a blank, or a part of a letter that is no ASCII."""
+"""Maps each byte of UTF-8 to a lowercase letter, a blank, or a part of a non-ASCII letter."""
 LONGEST = 64
-"""Characters of a word that can be found."""
+"""The most characters of a word that search can find."""
 
 
 def to_stems(text: str) -> Sequence[str]:
-    """Return the stems of a text, each once: that is what skills are found by."""
+    """Return the stems of a text, each once. Search finds skills by these."""
     plain = text.encode("utf-8", "replace").translate(_PLAIN).decode()
     words = dict.fromkeys(plain.split())
     if not plain.isascii():
@@ -55,7 +55,7 @@ def to_stems(text: str) -> Sequence[str]:
 
 
 def _split(text: str) -> Iterator[str]:
-    """Yield words without accents, and of scripts without blanks each letter and each pair of letters."""
+    """Yield words without accents. For scripts without spaces, yield each letter and each pair of letters."""
     bare = "".join(each for each in normalize("NFD", text.lower()) if not combining(each))
     for word in _WORD.findall(normalize("NFC", bare)):
         for run in _RUN.findall(word):
@@ -64,7 +64,7 @@ def _split(text: str) -> Iterator[str]:
 
 @lru_cache(maxsize=65_536)
 def to_stem(word: str) -> str:
-    """Near enough for English; other words lose little."""
+    """Return a stem good enough for English; words of other languages lose little."""
     if len(word) > LONGEST:
         return word[:LONGEST]
     if len(word) > 4 and word.endswith("ies"):
@@ -81,14 +81,14 @@ class SkillOrigin(StrEnum):
     """Where a skill comes from."""
 
     BUNDLED = "bundled"
-    """Comes with Hone, and lies in its package instead of the ledger."""
+    """Comes with Hone. It is part of the package and not of the ledger."""
     INSTALLED = "installed"
     USER = "user"
     AGENT = "agent"
 
 
 class SkillSummary(Struct, frozen=True):
-    """What the front matter says, and the words of the body, for search."""
+    """The front matter of a skill, and the words of its body for search."""
 
     name: str
     description: str
@@ -96,7 +96,7 @@ class SkillSummary(Struct, frozen=True):
 
 
 class SkillHits(Struct, frozen=True):
-    """Which stems of a task a skill has, by where they stand. `name` has all stems of the name."""
+    """The stems of a task that a skill has, by where they appear. `name` has all stems of the name."""
 
     name: frozenset[str]
     description: frozenset[str]
@@ -108,8 +108,8 @@ class SkillHits(Struct, frozen=True):
 
 
 class SkillWords(Struct, frozen=True):
-    """The stems of a skill, as they are stored: of its name, its description, and the beginning of its body,
-    each once and in the first of these places."""
+    """The stems of a skill as stored: those of its name, its description, and the beginning of its body, each
+    listed once, where it appears first."""
 
     name: str
     description: str
@@ -129,7 +129,8 @@ class SkillWords(Struct, frozen=True):
 
 
 class UsageCounts(Struct, frozen=True):
-    """How often, and when for the last time. Looks of reviews and the curator are counted apart."""
+    """How often a skill was used, and when last. Uses by reviews and by the curator are counted
+    separately."""
 
     views: int = 0
     uses: int = 0
@@ -155,8 +156,8 @@ class ListedSkill(Struct, frozen=True):
 
 
 class SkillMatches(Struct, frozen=True):
-    """What a search found, best first, out of `total`. `counts` says how many skills hold each word that was
-    looked for, up to a bound."""
+    """The results of a search, best first, out of `total`. `counts` says how many skills hold each searched
+    word, up to a bound."""
 
     found: tuple[tuple[ListedSkill, SkillWords, float], ...]
     counts: Mapping[str, int]
@@ -164,31 +165,31 @@ class SkillMatches(Struct, frozen=True):
 
 
 class SkillResult(StrEnum):
-    """How a conversation went in which a skill was used."""
+    """How a conversation that used a skill turned out."""
 
     SUCCEEDED = "succeeded"
     """The last calls did not fail, and the user corrected nothing."""
     CORRECTED = "corrected"
-    """A review says so, from the user's own words."""
+    """A review says so, based on the user's own words."""
     UNKNOWN = "unknown"
 
 
 class SkillEvent(StrEnum):
     VIEW = "view"
     USE = "use"
-    """Its text was given to a conversation; counted once a session."""
+    """A conversation received its text; counted once per session."""
     PATCH = "patch"
 
 
 class SkillCatalog(Protocol):
-    """All skills of the ledger. Summaries are kept by the document's digest: a cache, not a truth."""
+    """All skills of the ledger. Summaries are cached by the document's digest; the ledger is the truth."""
 
     async def unsummarized(self) -> Sequence[str]:
-        """Return the digests of documents that are held and have no summary yet."""
+        """Return the digests of current documents without a summary."""
         ...
 
     async def unsummarized_first(self, folder: str, today: date, limit: int) -> Sequence[str]:
-        """Return those of them that are among the first in rank."""
+        """Return those of them that are among the top-ranked skills."""
         ...
 
     async def save_summaries(self, summaries: Mapping[str, SkillSummary]) -> None:
@@ -196,26 +197,27 @@ class SkillCatalog(Protocol):
         ...
 
     async def listed(self, *, archived: bool = False) -> Sequence[ListedSkill]:
-        """By name. Those without a summary are left out."""
+        """Return skills by name. Those without a summary are left out."""
         ...
 
     async def named(self, names: Sequence[str]) -> Sequence[ListedSkill]:
-        """Return those with these names, archived or not, by name. Those without a summary are left out."""
+        """Return the skills with these names, archived or not, by name. Those without a summary are left
+        out."""
         ...
 
     async def ranked(self, folder: str, today: date, limit: int) -> Sequence[ListedSkill]:
-        """The first in rank that are not archived: pinned, of this folder, used last, used most, by name.
-        Uses of today do not count yet, so that the answer is the same all day."""
+        """Return the top-ranked skills that are not archived. The order: pinned, of this folder, last use,
+        number of uses, name. Uses of today do not count yet, so the answer is the same all day."""
         ...
 
     async def idle(self, before: str, folder: str, today: date) -> int:
-        """How many stand before this name among those that nothing but their name ranks: active, neither
-        pinned nor of this folder, and not used before today."""
+        """Count the skills before this name among those ranked by name alone: active, neither pinned nor of
+        this folder, and not used before today."""
         ...
 
     async def search(self, words: Collection[str], limit: int) -> SkillMatches:
-        """Those with any of the words, best first: the rarer a word, and the more of them stand in name and
-        description, the better. Archived ones are left out."""
+        """Return the skills with any of the words, best first: rare words, and words in the name and
+        description, count more. Archived skills are left out."""
         ...
 
     async def count(
@@ -223,26 +225,26 @@ class SkillCatalog(Protocol):
     ) -> None: ...
 
     async def used(self, session: SessionId) -> Sequence[str]:
-        """The skills that were used in a session, by name."""
+        """Return the skills that a session used, by name."""
         ...
 
     async def rate(self, skill: str, session: SessionId, result: SkillResult) -> None:
-        """How it went; what was said of the same session before counts no more. A use that was not counted
-        is not rated."""
+        """Record how a conversation went, replacing an earlier rating of the same session. A use that was not
+        counted is not rated."""
         ...
 
     async def names(self) -> Mapping[str, bool]:
-        """Every skill that holds a document, and whether it is archived."""
+        """Return every skill that holds a document, and whether it is archived."""
         ...
 
     async def with_checks(self) -> Sequence[str]:
-        """Every skill that holds files below checks/, archived or not, by name."""
+        """Return every skill that holds files below checks/, archived or not, by name."""
         ...
 
     async def days(self) -> Mapping[str, frozenset[date]]:
-        """The days on which each skill was used, as the clock said then."""
+        """Return the days on which each skill was used, by the clock of that time."""
         ...
 
     async def usage_counts(self) -> Mapping[str, UsageCounts]:
-        """Of bundled skills, too."""
+        """Return usage counts, bundled skills included."""
         ...

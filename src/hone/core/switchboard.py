@@ -1,4 +1,4 @@
-"""The port by which several servers on one store act as one: any of them may get any request."""
+"""The port through which several servers on one store act as one: any of them may get any request."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
@@ -9,12 +9,12 @@ from hone.core.permissions import Answer
 
 
 def name_server(server: str) -> str:
-    """Return the claim that a server holds for as long as it runs."""
+    """Name the claim that a server holds for as long as it runs."""
     return f"server-{server}"
 
 
 def name_end(session: str) -> str:
-    """Return the channel of those who wait for the end of a turn."""
+    """Name the channel of clients that wait for the end of a turn."""
     return f"end of {session}"
 
 
@@ -36,8 +36,8 @@ class Post(Struct, frozen=True):
 
 
 class Inbox(Struct, frozen=True):
-    """What others left for a server: which of its turns to interrupt, the modes chosen for them, the answers
-    to its questions, events for its clients, and who listens to which of its channels."""
+    """What other servers left for this one: turns to interrupt, modes chosen for them, answers to its
+    questions, events for its clients, and who listens to which of its channels."""
 
     interrupted: Sequence[str] = ()
     modes: Mapping[str, str] = {}
@@ -47,64 +47,65 @@ class Inbox(Struct, frozen=True):
 
 
 class Switchboard(Protocol):
-    """One server's view. What is written lasts until it is taken; a missed signal only makes it later.
-    Whether somebody may write to a conversation is decided by claims, never here. Raises StoreError."""
+    """One server's view. What is written stays until it is read; a missed signal only delays it. Claims, not
+    this port, decide who may write to a conversation. Raises StoreError."""
 
     server: str
 
     async def begin(self, session: str) -> TurnStart:
-        """Say that a turn begins here."""
+        """Announce that a turn begins on this server."""
         ...
 
     async def end(self, session: str) -> None: ...
 
     async def busy(self) -> Sequence[str]:
-        """Return the conversations with a turn under way, on any server that lives."""
+        """Return the conversations with a running turn, on any live server."""
         ...
 
     async def interrupt(self, session: str) -> bool:
-        """Ask the server that runs a turn to end it. False if none does."""
+        """Ask the server that runs a turn to end it. Return False if none does."""
         ...
 
     async def choose_mode(self, session: str, mode: str) -> None:
-        """Choose the mode of a stored conversation, also for a turn under way."""
+        """Choose the mode of a stored conversation, even during a turn."""
         ...
 
     async def note_told(self, session: str, mode: str) -> None:
-        """Forget this mode: the model was told of it, and the messages say so."""
+        """Forget this mode: the model was told of it, and the messages record that."""
         ...
 
     async def chosen_mode(self, session: str) -> str:
-        """Return the mode that the model was not told of yet, if there is one."""
+        """Return the chosen mode that the model does not know about yet, if there is one."""
         ...
 
     async def ask(self, session: str, question: str) -> None:
-        """Say that a question waits here for an answer; once more does no harm."""
+        """Announce that a question waits here for an answer. Repeating it does no harm."""
         ...
 
     async def answer(self, session: str, question: str, answer: Answer) -> bool:
-        """Answer it, from any server. False if nobody waits for it, or somebody was faster."""
+        """Answer a question from any server. Return False if nobody waits for it, or another answer was
+        faster."""
         ...
 
     async def withdraw(self, session: str, question: str) -> None: ...
 
     async def listen(self, channels: Collection[str]) -> None:
-        """Say which channels the clients of this server listen to, instead of those before."""
+        """Set the channels that this server's clients listen to, replacing the previous ones."""
         ...
 
     async def send(self, posts: Sequence[Post]) -> None: ...
 
     async def receive(self, turns: Collection[str], channels: Collection[str]) -> Inbox:
-        """Take what others left. `turns` run here; `channels` are those whose listeners matter, without those
-        of conversations in which another server has a turn."""
+        """Receive what other servers left. `turns` run here; `channels` are those whose listeners matter,
+        except for conversations in which another server runs a turn."""
         ...
 
     async def tidy(self) -> None:
-        """Forget what servers left that are gone."""
+        """Remove what servers left that no longer run."""
         ...
 
     async def stir(self, seconds: float) -> None:
-        """Wait until something may be there, at most so long."""
+        """Wait until something may have arrived, at most this long."""
         ...
 
     def wake(self) -> None:

@@ -1,7 +1,7 @@
-"""Run functions that block in threads. An event loop is woken once for all results that wait for it.
+"""Run blocking functions in threads. An event loop is woken once for all results that wait for it.
 
 asyncio wakes its loop for each result, by way of two futures. With many conversations at once, threads and
-loop then spend more time on handing Python's lock to each other than on the work.
+loop then spend more time passing Python's lock to each other than on the work.
 """
 
 import asyncio
@@ -18,8 +18,8 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 MOST = 32
-"""Threads of a loop for functions that have no others. They end with their loop, or with the process, which
-waits for what they do. A process that was forked has other loops, and so other threads."""
+"""Threads of a loop for functions without their own executor. They end with their loop, or with the process,
+which waits for them. A forked process has other loops, and so other threads."""
 
 
 class _Inbox:
@@ -34,11 +34,11 @@ class _Inbox:
         return ThreadPoolExecutor(MOST, thread_name_prefix="hone")
 
     def put(self, future: asyncio.Future[Any], value: Any, error: BaseException | None) -> None:
-        """Called in any thread. What is here when the loop has been told is settled with the rest."""
+        """Add a result, from any thread. Every result added before the loop runs is settled with it."""
         self._results.append((future, value, error))
         if not self._is_told:
             self._is_told = True
-            with suppress(RuntimeError):  # that loop is closed: nobody waits there any more
+            with suppress(RuntimeError):  # the loop is closed: nobody waits any more
                 future.get_loop().call_soon_threadsafe(self._settle)
 
     def _settle(self) -> None:
@@ -64,7 +64,8 @@ def _inbox(loop: asyncio.AbstractEventLoop) -> _Inbox:
 
 
 async def run_by(executor: ThreadPoolExecutor, work: Callable[[], T]) -> T:
-    """Return what the work returns in a thread of the executor. It is done although a caller is cancelled."""
+    """Run work in a thread of the executor and return its result. It finishes even if the caller is
+    cancelled."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[T] = loop.create_future()
     executor.submit(_perform, work, future, _inbox(loop))
@@ -72,7 +73,7 @@ async def run_by(executor: ThreadPoolExecutor, work: Callable[[], T]) -> T:
 
 
 async def in_thread(function: Callable[P, T], /, *args: P.args, **named: P.kwargs) -> T:
-    """Do it in a thread, with the context of the caller."""
+    """Run work in a thread, in the caller's context."""
     threads = _inbox(asyncio.get_running_loop()).threads
     return await run_by(threads, partial(copy_context().run, function, *args, **named))
 
@@ -82,6 +83,6 @@ def _perform(work: Callable[[], Any], future: asyncio.Future[Any], inbox: _Inbox
     try:
         value = work()
     except BaseException as raised:  # noqa: BLE001  it is raised where the caller waits
-        # No future takes a StopIteration.
+        # A future cannot hold StopIteration.
         error = RuntimeError(f"{raised!r}") if isinstance(raised, StopIteration) else raised
     inbox.put(future, value, error)

@@ -13,7 +13,7 @@ from hone.core.regex import regex
 
 KeyPath = tuple[str, ...]
 Hint = Any
-"""A type as it stands in an annotation."""
+"""A type as used in an annotation."""
 
 _PLAIN: Mapping[Any, str] = {
     str: "text in quotes",
@@ -25,7 +25,7 @@ _KEY_TUPLE = regex(r"\('([^()]*)',?\)")
 
 
 class TomlFault(Struct, frozen=True):
-    """One fault. `path` is empty if the text as a whole is wrong, `line` is 0 if nobody can tell it."""
+    """One fault. `path` is empty if the text as a whole is wrong, `line` is 0 if it is unknown."""
 
     path: KeyPath
     line: int
@@ -36,7 +36,7 @@ class TomlFault(Struct, frozen=True):
 
 
 def find_faults(text: str, values: Mapping[str, Any], kind: type[Struct]) -> list[TomlFault]:
-    """Return every key that is unknown or has a value that is not allowed. `values` are those of the text."""
+    """Return every key that is unknown or has an invalid value. `values` are those of the text."""
     found = list(_check((), values, kind))
     rest = leave_out(values, [path for path, _ in found])
     found += _check_together(rest, kind)
@@ -45,7 +45,7 @@ def find_faults(text: str, values: Mapping[str, Any], kind: type[Struct]) -> lis
 
 
 def leave_out(values: Mapping[str, Any], paths: Collection[KeyPath]) -> dict[str, Any]:
-    """Return the values without those of some keys."""
+    """Return the values without some keys."""
     here = {path[0] for path in paths if len(path) == 1}
     return {
         name: leave_out(value, [path[1:] for path in paths if path[:1] == (name,)])
@@ -57,7 +57,7 @@ def leave_out(values: Mapping[str, Any], paths: Collection[KeyPath]) -> dict[str
 
 
 def _check(path: KeyPath, value: Any, hint: Hint) -> Iterator[tuple[KeyPath, str]]:
-    """Yield what is wrong with the names and types of a value and of all in it."""
+    """Yield what is wrong with the names and types of a value and of everything in it."""
     inner, each = find_fields(hint), find_entries(hint)
     if inner and isinstance(value, Mapping):
         for name, item in value.items():
@@ -75,8 +75,8 @@ def _check(path: KeyPath, value: Any, hint: Hint) -> Iterator[tuple[KeyPath, str
 
 
 def _check_together(values: Mapping[str, Any], kind: type[Struct]) -> Iterator[tuple[KeyPath, str]]:
-    """Yield the keys whose value is of the right type and yet not allowed. Each is tried alone, so that the
-    key is named that is wrong."""
+    """Yield keys whose value has the right type but is not allowed. Each is tried alone, so that the wrong
+    key is named."""
     alone = [(path, _explain(_nest(path, value), kind)) for path, value in _leaves((), values, kind)]
     yield from ((path, _named(path, says)) for path, says in alone if says)
     if not any(says for _, says in alone) and (says := _explain(values, kind)):
@@ -84,7 +84,8 @@ def _check_together(values: Mapping[str, Any], kind: type[Struct]) -> Iterator[t
 
 
 def _leaves(path: KeyPath, value: Any, hint: Hint) -> Iterator[tuple[KeyPath, Any]]:
-    """Yield the values that can stand alone: tables of one's own need all they have."""
+    """Yield the values that are valid alone. A table named by the owner is one value, since it needs all its
+    keys."""
     inner = find_fields(hint)
     if inner and isinstance(value, Mapping) and not _required(hint):
         for name, item in value.items():
@@ -125,7 +126,7 @@ def _fits(value: Any, hint: Hint) -> bool:
 
 
 def find_origin(hint: Hint) -> Any:
-    """Return what stands before the brackets of a type."""
+    """Return the type without its brackets."""
     origin: Any = get_origin(hint)
     return origin
 
@@ -137,7 +138,7 @@ def find_fields(hint: Hint) -> dict[str, Hint] | None:
 
 
 def find_entries(hint: Hint) -> Hint | None:
-    """Return the type of the values of a table by names of the owner's; None for another type."""
+    """Return the value type of a table whose keys the owner chooses; None for another type."""
     origin = find_origin(hint)
     return get_args(hint)[1] if isinstance(origin, type) and issubclass(origin, Mapping) else None
 
@@ -147,7 +148,7 @@ def _required(hint: Hint) -> list[str]:
 
 
 def describe_unknown(path: KeyPath, known: Mapping[str, Any]) -> str:
-    """Say that there is no such key, and which one may be meant."""
+    """Say that there is no such key, and suggest the one that may be meant."""
     swapped = [name for name in known if sorted(name) == sorted(path[-1])]
     near = swapped or get_close_matches(path[-1], list(known), 1)
     hint = f"did you mean {spell((*path[:-1], near[0]))}?" if near else f"known are {', '.join(known)}"
@@ -155,7 +156,7 @@ def describe_unknown(path: KeyPath, known: Mapping[str, Any]) -> str:
 
 
 def describe_type(hint: Hint) -> str:
-    """Say what may stand in the place of a value."""
+    """Say which values are allowed."""
     origin, args = find_origin(hint), get_args(hint)
     if origin is Annotated:
         return f"{describe_type(args[0])}{''.join(_describe_bounds(each) for each in args[1:])}"
@@ -177,7 +178,7 @@ def _describe_bounds(meta: Meta) -> str:
 
 
 def spell(path: Sequence[str]) -> str:
-    """Return a key as it is written in TOML, with its tables."""
+    """Return a key as written in TOML, with its tables."""
     return ".".join(name if _is_bare(name) else _quote(name) for name in path)
 
 
@@ -190,7 +191,7 @@ def _quote(text: object) -> str:
 
 
 def find_line(text: str, path: KeyPath) -> int:
-    """Return the line in which a key is set, or the one of its table; 0 if neither is there."""
+    """Return the line that sets a key, or else the line of its table; 0 if neither is there."""
     table: KeyPath = ()
     best, at = 0, 0
     for number, line in enumerate(text.splitlines(), 1):
@@ -207,7 +208,7 @@ def find_line(text: str, path: KeyPath) -> int:
 
 
 def parse_path(line: str) -> KeyPath:
-    """Return the names in a line of TOML: those of a header, or of a key with a number behind it."""
+    """Return the names in a line of TOML: those of a header, or of a key that starts with an index."""
     try:
         value: Any = tomllib.loads(line)
     except tomllib.TOMLDecodeError:

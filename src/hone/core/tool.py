@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 
 LOOKS = ("list", "info", "query", "retrieve")
-"""Actions that only look, of the tools that have one."""
+"""Actions that only look something up, for tools that have any."""
 
 
 class ToolKind(StrEnum):
-    """The class of work a tool stands for."""
+    """The kind of work that a tool does."""
 
     CODE = "code"
     FILE = "file"
@@ -29,8 +29,8 @@ class ToolKind(StrEnum):
 
 
 class Outcome(Struct, frozen=True):
-    """`text` is what the model reads, `trust` the best label it may carry. It is `withheld` for a folder if
-    it is foreign only because the owner has not trusted that folder."""
+    """`text` is what the model reads, `trust` the best label it may get. It is `withheld` for a folder if it
+    is foreign only because the owner has not trusted that folder."""
 
     text: str
     failed: bool = False
@@ -39,14 +39,14 @@ class Outcome(Struct, frozen=True):
 
 
 def refused(reason: str) -> Outcome:
-    """Return a refusal: our own words, about the model's own."""
+    """Return a refusal. Its words are our own, about the model's own call."""
     return Outcome(reason, failed=True, trust=Trust.AGENT)
 
 
 class ToolSpec(Struct, frozen=True):
-    """What a tool declares of itself. `schema` is canonical JSON: name, description, parameters.
-    `network_flag` names the boolean argument that lets a call reach the network. One that is not `listed` can
-    be called and does not stand in the prefix."""
+    """A tool's declaration. `schema` is canonical JSON: name, description, parameters. `network_flag` names
+    the boolean argument that lets a call reach the network. A tool that is not `listed` can be called but is
+    not in the prefix."""
 
     name: str
     schema: str
@@ -57,20 +57,20 @@ class ToolSpec(Struct, frozen=True):
     listed: bool = True
 
     def effects_of(self, call: ToolCall) -> frozenset[Effect]:
-        """What this very call does. A flag that is not plainly off counts as on."""
+        """Return the effects of one call. A flag that is not clearly off counts as on."""
         if not self.network_flag or _is_off(call.arguments, self.network_flag):
             return self.effects
         return self.effects | {Effect.NETWORK}
 
 
 def is_served(name: str) -> bool:
-    """Tell whether a tool belongs to a server outside, by its name. Such tools come and go without a new
-    prefix: those that are missing refuse."""
+    """Tell by its name whether a tool belongs to an external server. Such tools come and go without a new
+    prefix; calls to a missing one are refused."""
     return "__" in name or name in ("mcp_find", "mcp_call")
 
 
 def changes(call: ToolCall) -> bool:
-    """Tell whether a call does more than look, by its `action`."""
+    """Tell by its `action` whether a call does more than look something up."""
     try:
         return bool(json.loads(call.arguments or "{}").get("action") not in LOOKS)
     except (ValueError, AttributeError, RecursionError):
@@ -96,7 +96,7 @@ Toolbox = Mapping[str, Tool]
 
 
 class CallGuard(Protocol):
-    """Watches the calls of one turn, those of unknown tools and malformed ones included."""
+    """Watches the calls of one turn, even those to unknown tools and malformed ones."""
 
     async def watch(
         self, call: ToolCall, spec: ToolSpec | None, act: Callable[[], Awaitable[Outcome]], fault: str = ""
@@ -106,7 +106,7 @@ class CallGuard(Protocol):
         ...
 
     def end_step(self) -> str:
-        """Called when the calls of one reply have ended. Return why the turn must end, or nothing."""
+        """Return why the turn must end, or nothing. Called when the calls of one reply have ended."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""What a tool sees while it runs: who acts, the conversation so far, and a way to ask the owner."""
+"""What a running tool sees: the agent, the conversation so far, and a way to ask the owner."""
 
 from collections.abc import Awaitable
 from datetime import UTC, datetime
@@ -17,8 +17,8 @@ from hone.core.turn import Origin, Stop, Turn
 
 
 class Spawn(Protocol):
-    """Gives a task to a child of this agent: same prefix, own conversation, own budget, fewer rights. A named
-    helper has instructions and may have another model."""
+    """Gives a task to a child of this agent: same prefix, separate conversation, separate budget, fewer
+    rights. A named helper has instructions and may use another model."""
 
     def __call__(self, task: str, emit: Emit, helper: Helper | None = None, /) -> Awaitable[Turn]: ...
 
@@ -28,13 +28,13 @@ async def childless(task: str, _: Emit, __: Helper | None = None, /) -> Turn:
 
 
 UNNAMED = Header(SessionId(""), datetime.fromtimestamp(0, UTC))
-"""Of a conversation that nobody keeps."""
+"""The header of a conversation that is not kept."""
 UNASKED = ToolCall("", "", "{}")
 
 
 class ToolContext(Struct, frozen=True):
-    """`transcript` ends with the reply that made the `call`. `header` tells which conversation it is, and
-    whose."""
+    """`transcript` ends with the reply that made the `call`. `header` identifies the conversation and its
+    origin."""
 
     agent: Agent
     transcript: Transcript
@@ -45,12 +45,12 @@ class ToolContext(Struct, frozen=True):
     call: ToolCall = UNASKED
 
     async def refusal(self, request: Request) -> str:
-        """Return why this may not be done, in a sentence; empty if it may."""
+        """Return why this may not be done, in a sentence; empty if it may be done."""
         attended = self.agent.permit.attended
         return await self.permissions.refusal(request, self.transcript, attended=attended)
 
     async def ask(self, question: Question) -> Answer:
-        """Ask the owner something that no rule covers. The answer is no where nobody is there."""
+        """Ask the owner something that no rule covers. The answer is no if nobody is there."""
         if not self.agent.permit.attended:
             return Answer.NO
         return await self.permissions.ask(question, self.call.name)

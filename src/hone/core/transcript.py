@@ -40,7 +40,7 @@ class Node(Struct, frozen=True, eq=False, weakref=True):
     digest: str
     hash: str
     trust_floor: Trust = Trust.FOREIGN
-    """The lowest label of what is in it: of the words, and of reminders and attachments beside them."""
+    """The lowest label of its content: of the words, and of the reminders and attachments beside them."""
 
     def __post_init__(self) -> None:
         beside = [part.trust for part in self.message.parts if isinstance(part, _LABELED)]
@@ -63,7 +63,8 @@ def chained(parent: str, content: str) -> str:
 
 
 class Transcript(Struct, frozen=True, dict=True):
-    """`shared` counts the nodes a fork has in common with its parent; 0 for a conversation of its own."""
+    """`shared` counts the nodes that a fork has in common with its parent; 0 for an independent
+    conversation."""
 
     root: str
     nodes: tuple[Node, ...] = ()
@@ -75,12 +76,12 @@ class Transcript(Struct, frozen=True, dict=True):
 
     @cached_property
     def trust(self) -> Trust:
-        """The lowest label in the conversation: nothing said after it can be better."""
+        """Return the lowest label in the conversation. Nothing said later can be better."""
         return lowest(node.trust_floor for node in self.nodes)
 
     @property
     def examples(self) -> int:
-        """How many messages at its beginning come from a template."""
+        """Count the messages at the beginning that come from a template."""
         return sum(1 for _ in takewhile(lambda node: node.message.template, self.nodes))
 
     def __len__(self) -> int:
@@ -94,7 +95,7 @@ class Transcript(Struct, frozen=True, dict=True):
 
     def extended(self, nodes: tuple[Node, ...]) -> Self:
         longer = replace(self, nodes=self.nodes + nodes)
-        # Long conversations grow by one message at a time: only the new ones are looked at.
+        # Long conversations grow by one message at a time, so only the new ones are checked.
         vars(longer)["trust"] = min(self.trust, lowest(node.trust_floor for node in nodes))
         return longer
 
@@ -105,7 +106,7 @@ class Transcript(Struct, frozen=True, dict=True):
         return replace(self, nodes=self.nodes[:count], shared=min(self.shared, count))
 
     def rooted(self, root: str) -> "Transcript":
-        """The same contents under another prefix: a new segment."""
+        """Return the same contents under another prefix: a new segment."""
         nodes: list[Node] = []
         parent = root
         for node in self.nodes:
@@ -115,7 +116,7 @@ class Transcript(Struct, frozen=True, dict=True):
         return Transcript(root, tuple(nodes))
 
     def open_calls(self) -> tuple[ToolCall, ...]:
-        """The calls of the last reply that have no result yet."""
+        """Return the calls of the last reply that have no result yet."""
         answered: set[str] = set()
         for node in reversed(self.nodes):
             if node.message.role is Role.ASSISTANT:
@@ -125,7 +126,7 @@ class Transcript(Struct, frozen=True, dict=True):
         return ()
 
     def closing(self, reason: str) -> tuple[Message, ...]:
-        """What must follow so that every call has a result and the last word is the assistant's."""
+        """Return what must follow so that every call has a result and the last word is the assistant's."""
         results = tuple(answer(call, f"did not finish: {reason}", failed=True) for call in self.open_calls())
         if not self.nodes or (not results and self.nodes[-1].message.role is Role.ASSISTANT):
             return results
@@ -138,7 +139,7 @@ class Source(Struct, frozen=True):
     session: SessionId
     transcript: Transcript
     origins: tuple[tuple[SessionId, int], ...] = ()
-    """Of each message, the session and its number there; empty if all are of this session."""
+    """The session and number of each message; empty if all are from this session."""
 
     def origin(self, number: int) -> tuple[SessionId, int]:
         return self.origins[number - 1] if self.origins else (self.session, number)

@@ -1,4 +1,5 @@
-"""Trust levels: where words come from. Only code sets them; a derived text has the lowest of its sources."""
+"""Trust levels: where words come from. Only code sets them; a derived text gets the lowest level of its
+sources."""
 
 from collections.abc import Iterable
 from enum import IntEnum

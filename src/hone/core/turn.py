@@ -10,7 +10,7 @@ from hone.core.transcript import Node
 from hone.core.value import replace
 
 OBJECTION = "A hook of the user's objects to the end of this turn. What it printed:"
-"""How a message begins that a hook sends back to the model. Its role is the user's, its label foreign."""
+"""The start of a message that a hook sends back to the model. Its role is the user's, its label foreign."""
 
 
 class Origin(StrEnum):
@@ -22,13 +22,13 @@ class Origin(StrEnum):
     DELEGATE = "delegate"
     COMPACT = "compact"
     QUESTION = "question"
-    """The agent is asked about an answer of its own."""
+    """The agent is asked about one of its answers."""
 
 
 class Stop(StrEnum):
     ANSWERED = "answered"
     BUDGET = "budget"
-    """The calls were spent; the last message is a summary."""
+    """The model calls were used up; the last message is a summary."""
     STUCK = "stuck"
     """The model repeated itself after refusals; the last message is a summary."""
     INTERRUPTED = "interrupted"
@@ -41,11 +41,11 @@ class Turn(Struct, frozen=True):
     usage: tuple[Usage, ...] = ()
     stop: Stop | None = None
     error: str = ""
-    """One plain sentence, where the turn did not end with an answer."""
+    """One plain sentence, if the turn did not end with an answer."""
 
     @property
     def text(self) -> str:
-        """The answer: the text of the last message."""
+        """Return the answer: the text of the last message."""
         return self.nodes[-1].message.text if self.nodes else ""
 
     def ended(self, stop: Stop, error: str = "") -> Self:
@@ -53,8 +53,8 @@ class Turn(Struct, frozen=True):
 
 
 class Returned(Struct, frozen=True):
-    """What came of a question whose answer must have a form. `json` is the answer as the model wrote it,
-    empty if none fits: then the turn has an error."""
+    """The result of a question whose answer must have a form. `json` is the answer as the model wrote it. It
+    is empty if no answer fits; then the turn has an error."""
 
     turn: Turn
     json: str = ""

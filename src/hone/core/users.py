@@ -1,6 +1,6 @@
-"""Users of a team's Hone: who may come in, what they may use, and what is written down about it.
+"""Users of a team's Hone: who may sign in, what they may use, and the audit log.
 
-A user is an owner of rows in a database. What is kept about users themselves is the operator's, and holds
+A user is an owner of rows in a database. What is stored about users themselves is the operator's, and holds
 nothing that they say.
 """
 
@@ -14,10 +14,10 @@ from hone.core.shared_values import SharedValues
 
 NAME = regex(r"[a-z0-9][a-z0-9._-]{0,31}")
 RESERVED = ("local", "team")
-"""Owners that are no users: whose home the server runs in, and what a team shares."""
+"""Owners that are not users: the owner of the server's home, and what a team shares."""
 KEY_MARK = "hone-user-"
 KEY = regex(rf"{KEY_MARK}[A-Za-z0-9_-]{{43}}")
-"""How the key of a user looks: no API key of a server does."""
+"""The form of a user's key. No API key of a server looks like this."""
 
 
 def is_name(text: str) -> bool:
@@ -26,7 +26,7 @@ def is_name(text: str) -> bool:
 
 
 class AuditEvent(StrEnum):
-    """What is written down. The values are stored."""
+    """What the audit log records. The values are stored."""
 
     ADDED = "user added"
     DISABLED = "user disabled"
@@ -45,7 +45,7 @@ class AuditEvent(StrEnum):
 
 
 class AuditNote(Struct, frozen=True):
-    """`address` is where a request came from. `detail` is never something that a user said."""
+    """`address` is where a request came from. `detail` never holds something that a user said."""
 
     event: AuditEvent
     user: str = ""
@@ -54,8 +54,8 @@ class AuditNote(Struct, frozen=True):
 
 
 class Admission(Struct, frozen=True):
-    """What the database says of somebody who wants to come in. `refusal` is why not, for the log alone;
-    `wait` are the seconds after which the next request is answered, if there were too many."""
+    """The database's decision about somebody who wants to sign in. `refusal` is the reason, for the log only;
+    `wait` is the seconds until the next request is answered, if there were too many."""
 
     user: str = ""
     key: str = ""
@@ -72,14 +72,14 @@ class UserLimits(Struct, frozen=True):
     """US dollars, learning included."""
     storage_mb: int | None = None
     reviews: int | None = None
-    """That wait to be done."""
+    """The most reviews that may wait."""
     turns: int | None = None
-    """Under way at a time in one server process."""
+    """The most turns running at a time in one server process."""
 
 
 class UserUsage(Struct, frozen=True):
-    """What a user has used: dollars since midnight (UTC), those for learning, bytes, and reviews that
-    wait."""
+    """What a user has used: dollars since midnight (UTC), the part of them for learning, bytes, and waiting
+    reviews."""
 
     cost: float = 0.0
     learning: float = 0.0
@@ -91,36 +91,36 @@ class UserDirectory(Protocol):
     """What a server asks about users. All methods wait for the database and raise StoreError."""
 
     def enter_by_key(self, digest: str, rate: int | None) -> Admission:
-        """Find who has a key, and count the request. `rate` is for users without their own."""
+        """Find the user who has a key, and count the request. `rate` is for users without their own."""
         ...
 
     def enter_as(self, user: str, digest: str, rate: int | None) -> Admission:
-        """Let in whom a cookie, a link or a proxy names, and count the request. `digest` is the key that the
-        cookie came by, if any."""
+        """Sign in the user that a cookie, a link or a proxy names, and count the request. `digest` is the key
+        that the cookie came from, if any."""
         ...
 
     def is_current(self, user: str, digest: str) -> bool:
-        """Tell whether a user who was let in may still be here."""
+        """Tell whether a signed-in user still has access."""
         ...
 
     def note(self, note: AuditNote) -> None:
-        """Write down what happened. What is alike within a minute becomes one row with a count."""
+        """Record an event. Equal events within a minute become one row with a count."""
         ...
 
     def refuse(self, note: AuditNote) -> int:
-        """Write down that somebody was not let in. Return how often that was in this minute, by address."""
+        """Record that somebody was refused. Return how often that happened this minute, by address."""
         ...
 
     def limits(self, user: str) -> UserLimits: ...
 
     def usage(self, user: str, *, storage: bool) -> UserUsage:
-        """Return what counts toward the limits. To measure the storage takes longer."""
+        """Return what counts toward the limits. Measuring the storage takes longer."""
         ...
 
     def values(self, user: str) -> SharedValues:
-        """Return the small documents of a user: links and sign-ins."""
+        """Return a user's small documents: links and sign-ins."""
         ...
 
     def prune(self, days: int) -> None:
-        """Forget audit rows that are older."""
+        """Delete older audit rows."""
         ...

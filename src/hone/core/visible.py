@@ -15,15 +15,15 @@ from hone.core.regex import regex
 
 _HARMLESS = regex(r"[\n\t\x20-\x7e]*")
 _UNUSUAL = regex(r"[^\n\t\x20-\x7e]+")
-# Printable by their category, and yet nothing is printed: fillers, inherent vowels, selectors, empty signs.
+# Printable by category, but they print nothing: fillers, inherent vowels, selectors, empty signs.
 _BLANK = regex(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2800\u3164\ufe00-\ufe0f\uffa0"
     "\U00013441\U00013442\U00016fe4\U0001d159\U000e0100-\U000e01ef]"
 )
 _HIDDEN = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
-# Signs of Arabic, Syriac and Kaithi that are ink on the page, although they count as format characters.
+# Visible signs of Arabic, Syriac and Kaithi that count as format characters.
 _SIGNS = frozenset("\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd")
-# Reserved for pictures and ideographs: a later Unicode than this Python's may have given them out.
+# Reserved for pictures and ideographs: a later Unicode than this Python's may have assigned them.
 _RESERVED = regex("[\U0001f000-\U0001faff\U0001fc00-\U0001fffd\U00020000-\U0002fffd\U00030000-\U0003fffd]")
 _PICTURE = regex(
     "[©®‼⁉™ℹ↔-↙↩↪⌚⌛⌨⎈⏏⏩-⏳⏸-⏺Ⓜ▪▫▶◀◻-◾☀-★☇-☒☔-⚅⚐-✅✈-✒✔✖✝✡✨✳✴❄❇❌❎❓-❕❗❣-❧➕-➗➡➰➿⤴⤵⬅-⬇⬛⬜⭐⭕〰〽㊗㊙"
@@ -62,14 +62,14 @@ def path_to_text(path: Path | str) -> str:
 
 
 def text_to_path(text: str) -> Path:
-    """Return the path that `path_to_text` made this text of."""
+    """Reverse `path_to_text`."""
     if "\\x" not in text:
         return Path(text)
     return Path(os.fsdecode(_BYTE.sub(lambda found: bytes([int(found[1], 16)]), os.fsencode(text))))
 
 
 def visible(text: str) -> str:
-    """Line feeds and tabs stay, a carriage return before a line feed goes."""
+    """Escape hidden characters. Line feeds and tabs stay; a carriage return before a line feed is dropped."""
     if _HARMLESS.fullmatch(text):
         return text
     kept, done = [], 0
@@ -80,13 +80,13 @@ def visible(text: str) -> str:
 
 
 def bare(text: str) -> str:
-    """The text without its hidden letters: what it says to whoever does not see them."""
+    """Return the text without its hidden letters, as a reader sees it who cannot see them."""
     hidden = {at for at, shown in _escapes(text)}
     return "".join(letter for at, letter in enumerate(text) if at not in hidden) if hidden else text
 
 
 def one_line(text: str, width: int) -> str:
-    """The text's words on one line of at most `width` characters."""
+    """Return the text's words on one line of at most `width` characters."""
     line = visible(" ".join(text[: 4 * width + 1_000].split()))
     if len(line) <= width:
         return line
@@ -97,7 +97,8 @@ def one_line(text: str, width: int) -> str:
 
 
 def find(text: str, shown: str) -> list[tuple[int, int]]:
-    """Where a text that was seen in canonical form begins and ends in the original. Places may overlap."""
+    """Return where a text that was shown in canonical form begins and ends in the original. Matches may
+    overlap."""
     if not shown:
         return []
     if exact := [(at, at + len(shown)) for at in _places(text, shown)]:
@@ -111,8 +112,8 @@ def find(text: str, shown: str) -> list[tuple[int, int]]:
 
 
 def amend(part: str, replacement: str) -> str:
-    """The replacement with the hidden letters of `part` where it has their escapes: who saw the escape and
-    wrote it again means the letter."""
+    """Return the replacement with the hidden letters of `part` in place of their escapes: an escape that was
+    shown and written again means the letter."""
     hidden = {shown: part[at] for at, shown in _escapes(part) if shown and shown not in part}
     for shown, letter in hidden.items():
         replacement = replacement.replace(shown, letter)
@@ -120,7 +121,7 @@ def amend(part: str, replacement: str) -> str:
 
 
 class Chart:
-    """The canonical form of a text, and where each place in it was in the original."""
+    """The canonical form of a text, and the position of each place in the original."""
 
     def __init__(self, original: str) -> None:
         self.text = visible(original)
@@ -138,7 +139,7 @@ class Chart:
         return None if first is None or last is None else (first, last)
 
     def _origin(self, at: int) -> int | None:
-        """The first place in the original that is shown at `at`; None inside an escape."""
+        """Return the first place in the original that is shown at `at`; None inside an escape."""
         escapes = bisect_left(self._starts, at)
         if at < self._ends[escapes]:
             return None
@@ -153,7 +154,7 @@ def _places(text: str, part: str) -> Iterator[int]:
 
 
 def _escapes(text: str) -> Iterator[tuple[int, str]]:
-    """Each letter that cannot stay, and what is shown in its place."""
+    """Yield each letter that cannot stay, with what to show instead."""
     for run in _UNUSUAL.finditer(text):
         if run[0].isprintable() and not _BLANK.search(run[0]):
             continue
@@ -166,13 +167,14 @@ def _escapes(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _escape(letter: str) -> str:
-    """A byte of a file's name that is no UTF-8 is shown as that byte."""
+    """Return the escape of a letter. A byte of a file's name that is not UTF-8 is shown as that byte."""
     is_byte = "\udc80" <= letter <= "\udcff"
     return path_to_text(letter) if is_byte else letter.encode("unicode_escape").decode()
 
 
 def _belongs(text: str, at: int) -> bool:
-    """Whether the letter is ink after all, a space, or where a script or an emoji needs it."""
+    """Tell whether a letter may stay: it is visible after all, a space, or needed there by a script or an
+    emoji."""
     letter = text[at]
     if letter in (_NONJOINER, _JOINER):
         return _joins(text, at)
@@ -204,7 +206,7 @@ def _is_letter(text: str, at: int) -> bool:
 
 
 def _selects(text: str, at: int) -> bool:
-    """Whether a selector, or a blank of Braille, follows what takes it."""
+    """Tell whether a selector, or a Braille blank, follows a character that accepts it."""
     letter = text[at]
     if letter in "\ufe0e\ufe0f":
         keycap = text[at + 1 : at + 2] == _KEYCAP and at > 0 and text[at - 1] in "#*0123456789"

@@ -1,4 +1,4 @@
-"""Finish work despite an interrupt, repeat it, and share one answer among concurrent callers."""
+"""Finish work despite an interrupt, repeat it, or share one answer among concurrent callers."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -11,7 +11,7 @@ Value = TypeVar("Value")
 
 
 async def uninterrupted(work: Awaitable[Value]) -> Value:
-    """Waits for work that was begun, whatever happens, and lets an interrupt go on only after it."""
+    """Wait for work that has begun, whatever happens, and deliver an interrupt only afterwards."""
     task = asyncio.ensure_future(work)
     interrupt: asyncio.CancelledError | None = None
     while not task.done():
@@ -26,7 +26,7 @@ async def uninterrupted(work: Awaitable[Value]) -> Value:
 
 
 async def repeat(work: Callable[[], Awaitable[Value]], tries: int) -> Value:
-    """Do what others may overtake, until they do not. Raises Conflict if they always do."""
+    """Repeat work until no other writer overtakes it. Raises Conflict if one always does."""
     for _ in range(tries - 1):
         with suppress(Conflict):
             return await work()
@@ -34,7 +34,7 @@ async def repeat(work: Callable[[], Awaitable[Value]], tries: int) -> Value:
 
 
 class SingleFlight(Generic[Value]):
-    """One answer for all who ask at once. Whoever asks while it is being found waits for the next one: an
+    """Shares one answer among all who ask at once. A call during a search waits for the next one, so that an
     answer is never older than its question."""
 
     def __init__(self, find: Callable[[], Awaitable[Value]]) -> None:

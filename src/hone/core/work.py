@@ -1,6 +1,6 @@
-"""What observes the work of tools on files: it learns of each change, and labels what tools bring back.
+"""Observe what tools do to files: learn of each change, and label what tools bring back.
 
-Paths are real ones: links are resolved.
+All paths are real: links are resolved.
 """
 
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -18,8 +18,9 @@ from hone.core.trust import Trust
 
 @dataclass
 class Reasons:
-    """Why results of one call are foreign: true for each that only lacks the owner's trust in `folder`.
-    `confined` tells whether a command of this call can read nothing that would be foreign all the same."""
+    """The reasons why results of one call are foreign: true for each that only lacks the owner's trust in
+    `folder`. `confined` tells whether a command of this call can read nothing that would be foreign
+    anyway."""
 
     folder: Path
     found: list[bool] = field(default_factory=list)
@@ -27,13 +28,13 @@ class Reasons:
 
 
 reasons_of_call: ContextVar[Reasons | None] = ContextVar("reasons_of_call", default=None)
-"""Labels are asked for while a tool runs, so the reasons are collected beside it."""
+"""A tool asks for labels while it runs, so the reasons are collected outside the call."""
 
 
 class WorkObserver(Protocol):
     async def before_write(self, path: Path, before: bytes | None, context: ToolContext) -> None:
-        """Called before a tool replaces a file. `before` is its content, None if there is no file. Raises
-        HoneError to refuse the write."""
+        """Prepare for a write. Called before a tool replaces a file. `before` is its content, None if there
+        is no file. Raises HoneError to refuse the write."""
         ...
 
     async def after_write(self, path: Path, data: bytes, context: ToolContext) -> None: ...
@@ -41,7 +42,8 @@ class WorkObserver(Protocol):
     def around_command(
         self, folder: Path, text: str, context: ToolContext, *, network: bool
     ) -> AbstractAsyncContextManager[None]:
-        """Entered before a command or code starts, and left when it has ended. Raises HoneError to refuse."""
+        """Surround a command or code: enter before it starts, leave when it has ended. Raises HoneError to
+        refuse."""
         ...
 
 
@@ -58,8 +60,8 @@ class FileLabels(Protocol):
 
 
 class Work(Struct, frozen=True):
-    """Everything that observes the tools of one conversation. The observers are made with the first change:
-    most conversations change nothing."""
+    """Everything that observes the tools of one conversation. The observers are created with the first
+    change, since most conversations change nothing."""
 
     labels: FileLabels
     observers: Callable[[], Sequence[WorkObserver]] = tuple

@@ -29,7 +29,7 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def open_file(path: Path | str, *, follow: bool = False, folder: int | None = None) -> BufferedReader:
-    """Open a file to read it, below the descriptor of a `folder` if there is one. Raises OSError."""
+    """Open a file for reading, below the descriptor of a `folder` if there is one. Raises OSError."""
     handle = os.open(path, _READ if follow else _READ | os.O_NOFOLLOW, dir_fd=folder)
     try:
         return open(handle, "rb")
@@ -39,22 +39,22 @@ def open_file(path: Path | str, *, follow: bool = False, folder: int | None = No
 
 
 def open_unnoted(name: str, folder: int) -> BufferedReader:
-    """Open a file so that reading it leaves no trace: its access time then tells when others have read it.
+    """Open a file so that reading it leaves no trace: its access time then shows when others have read it.
     Raises OSError."""
     file = open_file(name, folder=folder)
-    with suppress(OSError):  # it belongs to somebody else
+    with suppress(OSError):  # it belongs to another user
         flags = fcntl.fcntl(file.fileno(), fcntl.F_GETFL)
         fcntl.fcntl(file.fileno(), fcntl.F_SETFL, flags | getattr(os, "O_NOATIME", 0))
     return file
 
 
 def has_writer(handle: int) -> bool:
-    """Return whether any process has the file open for writing. A lease is refused then; it is given back at
-    once. False where there are no leases."""
+    """Tell whether any process has the file open for writing. In that case a lease is refused; otherwise it
+    is released at once. Return False where there are no leases."""
     if not hasattr(fcntl, "F_SETLEASE"):
         return False
     try:
-        # Should somebody open the file this very moment, this signal comes. It is ignored by default.
+        # This signal arrives if somebody opens the file right now. It is ignored by default.
         fcntl.fcntl(handle, fcntl.F_SETSIG, signal.SIGURG)
         fcntl.fcntl(handle, fcntl.F_SETLEASE, fcntl.F_RDLCK)
         fcntl.fcntl(handle, fcntl.F_SETLEASE, fcntl.F_UNLCK)
@@ -66,14 +66,14 @@ def has_writer(handle: int) -> bool:
 
 
 def exchange(folder: int, one: str, other: str) -> bool:
-    """Let two files trade their names, at one stroke. False if this system cannot; then nothing changed.
+    """Swap the names of two files in one step. Return False if this system cannot; then nothing changed.
     Raises FileNotFoundError if one is missing."""
     return _rename(folder, one, other, _EXCHANGE)
 
 
 def rename_new(folder: int, one: str, other: str) -> bool:
-    """Rename a file, unless the name is taken. False if this system cannot tell; then nothing changed. Raises
-    FileExistsError."""
+    """Rename a file, unless the name is taken. Return False if this system cannot tell; then nothing changed.
+    Raises FileExistsError."""
     return _rename(folder, one, other, _NEW_NAME)
 
 
@@ -96,25 +96,25 @@ def _renaming() -> tuple[Callable[..., int] | None, Callable[[], int]]:
 
 
 def create_file(path: Path | str, mode: int = 0o600, *, folder: int | None = None) -> int:
-    """Create a file and return its descriptor. Raises FileExistsError rather than touch one that is there."""
+    """Create a file and return its descriptor. Raises FileExistsError rather than touch an existing one."""
     return os.open(path, _NEW, mode, dir_fd=folder)
 
 
 def make_folder(path: Path) -> None:
-    """Make a folder that only its owner can read, and those above it that are missing. Their names survive a
-    power cut, and so does what is synced inside them. Raises OSError."""
+    """Create a folder that only its owner can read, with its missing parents. Their names survive a power
+    failure, and so does what is synced inside them. Raises OSError."""
     if path.is_dir():
         return
     missing = [each for each in (path, *path.parents) if not each.exists()]
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     for each in reversed(missing):
-        with suppress(PermissionError):  # a folder one may write to and not read
+        with suppress(PermissionError):  # a folder that one may write to but not read
             sync_folder(each.parent)
 
 
 @contextmanager
 def locked(folder: Path, name: str) -> Iterator[None]:
-    """Hold a lock in a private folder, made if need be. Raises StoreError."""
+    """Hold a lock in a private folder, which is created if necessary. Raises StoreError."""
     try:
         make_folder(folder)
         handle = acquire(folder / name)
@@ -127,8 +127,8 @@ def locked(folder: Path, name: str) -> Iterator[None]:
 
 
 def write(path: Path, data: bytes, *, over: bool = True, durable: bool = True) -> None:
-    """Write a file that only its owner can read, in a folder that is made if it is missing. Raises OSError,
-    also for a file that is there already unless it goes `over` it; then nothing was changed."""
+    """Write a file that only its owner can read; its folder is created if missing. Raises OSError, also for
+    an existing file unless it goes `over` it; then nothing was changed."""
     make_folder(path.parent)
     with draft(path.parent) as (file, new):
         file.write(data)
@@ -139,7 +139,7 @@ def write(path: Path, data: bytes, *, over: bool = True, durable: bool = True) -
 
 
 def append(path: Path, line: bytes) -> None:
-    """Add to a file that only its owner can read. It goes in with one write: others may add to it, too."""
+    """Append to a file that only its owner can read, with one write, since others may append, too."""
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     try:
         os.write(handle, line)
@@ -148,7 +148,7 @@ def append(path: Path, line: bytes) -> None:
 
 
 def append_durably(path: Path, line: bytes) -> None:
-    """Add a line to a file of lines, after cutting off what a killed process left of one."""
+    """Append a line to a file of lines, after cutting off a killed process's incomplete one."""
     with open(path, "rb+") as file:
         data = file.read()
         file.truncate(data.rfind(b"\n") + 1)
@@ -159,21 +159,21 @@ def append_durably(path: Path, line: bytes) -> None:
 
 @contextmanager
 def draft(folder: Path | int, mode: int = 0o600) -> Iterator[tuple[BufferedWriter, Path]]:
-    """Give a new file, gone at the end unless it was moved away. It is locked as long as somebody writes it:
-    one that is not belongs to nobody. A folder may be a descriptor; then the path starts there."""
+    """Yield a new file, deleted at the end unless it was moved away. It is locked while it is being written:
+    an unlocked one belongs to nobody. A folder may be a descriptor; then the path starts there."""
     sweep(folder)
     handle, path, at = _begin(folder, mode)
     with open(handle, "wb") as file:
         try:
             yield file, path
         finally:
-            with suppress(OSError):  # moved away; or it stays, and goes with the next one
+            with suppress(OSError):  # moved away; otherwise the next one removes it
                 os.unlink(path, dir_fd=at)
 
 
 def sweep(folder: Path | int) -> None:
-    """Remove the drafts that nobody writes."""
-    with suppress(OSError):  # a folder one may write to and not read
+    """Remove drafts that nobody is writing."""
+    with suppress(OSError):  # a folder that one may write to but not read
         for path, at in (_place(folder, name) for name in os.listdir(folder) if is_draft(name)):
             with suppress(OSError), open_file(path, folder=at) as file:  # somebody else's, locked, or gone
                 lock(file.fileno(), wait=False)
@@ -185,13 +185,13 @@ def is_draft(name: str) -> bool:
 
 
 def sync(file: BufferedIOBase) -> None:
-    """Put what was written on the disk."""
+    """Flush a file to disk."""
     file.flush()
     os.fsync(file.fileno())
 
 
 def sync_folder(folder: Path | int) -> None:
-    """Make a change of names survive a power cut. Raises OSError."""
+    """Make changed names in a folder survive a power failure. Raises OSError."""
     if isinstance(folder, int):
         os.fsync(folder)
         return
@@ -203,7 +203,7 @@ def sync_folder(folder: Path | int) -> None:
 
 
 def sync_tree(folder: Path) -> None:
-    """Put all files and names below a folder on the disk. Raises OSError."""
+    """Flush all files and names below a folder to disk. Raises OSError."""
     for top, _, files, handle in os.fwalk(folder):
         for name in files:
             with open_file(name, folder=handle) as file:
@@ -212,7 +212,8 @@ def sync_tree(folder: Path) -> None:
 
 
 def settle(path: Path, folder: int | None = None) -> None:
-    """Sync the folder of a file that was written or removed. Raises StoreError: the file was changed."""
+    """Sync the folder of a file that was written or removed. Raises StoreError, although the file was
+    changed."""
     try:
         sync_folder(path.parent if folder is None else folder)
     except OSError as error:
@@ -225,11 +226,11 @@ def _begin(folder: Path | int, mode: int) -> tuple[int, Path, int | None]:
     while True:
         path, at = _place(folder, os.urandom(8).hex().join(MARKS))
         handle = create_file(path, mode, folder=at)
-        with suppress(OSError):  # there are file systems without locks
+        with suppress(OSError):  # some file systems have no locks
             lock(handle)
         if not _is_swept(handle):
             return handle, path, at
-        os.close(handle)  # somebody swept it away before it was locked
+        os.close(handle)  # it was swept away before it was locked
 
 
 def _place(folder: Path | int, name: str) -> tuple[Path, int | None]:
@@ -245,7 +246,8 @@ def _is_swept(handle: int) -> bool:
 
 @contextmanager
 def hold_file(path: Path) -> Iterator[int | None]:
-    """Yield the handle of a lock on a file, or None if somebody else has it. The file goes with the lock."""
+    """Yield the handle of a lock on a file, or None if another process has it. The file is removed with the
+    lock."""
     try:
         make_folder(path.parent)
         handle: int | None = acquire(path, wait=False)
@@ -259,13 +261,13 @@ def hold_file(path: Path) -> Iterator[int | None]:
     try:
         yield handle
     finally:
-        with suppress(OSError):  # a file that stays excludes nobody
+        with suppress(OSError):  # a leftover file locks nothing
             path.unlink()
         release(handle)
 
 
 def explain_failure(place: str, error: OSError) -> str:
-    """Return a sentence about a file that was left as it is."""
+    """Return a sentence about a file that was left unchanged."""
     match error.errno:
         case errno.ENOSPC | errno.EDQUOT | errno.EFBIG:
             return f"There is no space left for {place}; it was left as it is. Make room and try again."

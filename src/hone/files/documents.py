@@ -90,11 +90,11 @@ class FileDocuments:
     def _changed(self, path: Path) -> float:
         try:
             return path.lstat().st_mtime
-        except FileNotFoundError:  # gone meanwhile
+        except FileNotFoundError:  # deleted in the meantime
             return float("inf")
 
     def _digest(self, path: Path) -> str:
-        """Return the digest of a file, NEW if there is none. What cannot be read is not replaced."""
+        """Return the digest of a file, NEW if there is none. An unreadable file is never replaced."""
         if not os.path.lexists(path):
             return NEW
         with open_file(path, follow=True) as file:
@@ -102,7 +102,7 @@ class FileDocuments:
 
     @contextmanager
     def _locked(self, kind: DocumentKind) -> Iterator[None]:
-        """Let one writer at a time compare and replace, in whatever process."""
+        """Let one writer at a time compare and replace, in any process."""
         folder = self._folder(kind)
         make_folder(folder)
         handle = acquire(folder / kind.lock)
@@ -113,6 +113,5 @@ class FileDocuments:
 
 
 def choose_documents(home: Path, database: str, open_elsewhere: Callable[[], Documents]) -> Documents:
-    """Return the documents of a home: files, which need nothing to be opened, or those of a database
-    elsewhere."""
+    """Return the documents of a home: files, which need no opening, or those of a remote database."""
     return LateDocuments(open_elsewhere, shared=True) if database else FileDocuments(home)

@@ -1,4 +1,4 @@
-"""Find words in files below a home and take them out. No link is followed, and only files are touched."""
+"""Find words in files below a home and remove them. No link is followed, and only files are touched."""
 
 import asyncio
 import os
@@ -15,16 +15,16 @@ from hone.files.atomic import open_file, settle, sweep, write
 
 PIECE = 1 << 20
 Change = Callable[[bytes, Scrubber], bytes | None]
-"""Returns what becomes of a file's content; None if the file goes."""
+"""Returns the new content of a file; None if the file is deleted."""
 
 
 def scrub_text(data: bytes, scrub: Scrubber) -> bytes:
-    """Take the words out of a text."""
+    """Remove the words from a text."""
     return scrub.data(data)
 
 
 def remove_whole(data: bytes, scrub: Scrubber) -> None:
-    """Remove a file that holds the words."""
+    """Delete a file that contains the words."""
 
 
 def walk(home: Path, places: Sequence[str]) -> Iterator[Path]:
@@ -56,13 +56,13 @@ def _is_file(path: Path) -> bool:
 
 
 def tally(path: Path, scrub: Scrubber) -> int:
-    """Return how often a file holds the words. Raises StoreError."""
+    """Count how often a file contains the words. Raises StoreError."""
     count, rest = 0, b""
     try:
         with open_file(path) as file:
             while piece := file.read(PIECE):
                 data = rest + piece
-                # Of what lies at the seam the next round sees all.
+                # The next round sees all of a match at the seam.
                 count += scrub.tally(data) - (scrub.tally(data[-scrub.reach :]) if len(piece) == PIECE else 0)
                 rest = data[-scrub.reach :] if len(piece) == PIECE else b""
             return count + (scrub.tally(rest) if rest else 0)
@@ -73,7 +73,8 @@ def tally(path: Path, scrub: Scrubber) -> int:
 
 
 class FileEraser:
-    """Erases words in the files of some places. `change` says what becomes of a file that holds them."""
+    """Erases words in the files of some places. `change` returns the new content of a file that contains
+    them."""
 
     def __init__(self, home: Path, holding: str, places: Sequence[str], change: Change = scrub_text) -> None:
         self._home = home
@@ -118,7 +119,7 @@ class FileEraser:
 
 
 class DocumentEraser:
-    """Erases words in documents of a kind: in files of the home, and in those that lie elsewhere."""
+    """Erases words in documents of a kind: in files of the home, and in remote ones."""
 
     def __init__(
         self, home: Path, documents: Documents, kind: DocumentKind, change: Change = scrub_text

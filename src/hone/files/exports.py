@@ -1,4 +1,4 @@
-"""The list of files that Hone wrote outside of its home, so that `hone erase` can find them again."""
+"""The list of files that Hone wrote outside its home, so that `hone erase` can find them again."""
 
 import json
 import stat
@@ -12,11 +12,11 @@ from hone.files.locks import acquire, release
 
 FILE = "exports.json"
 MOST = 1_000
-"""Files that are remembered; of more, the oldest are forgotten."""
+"""How many files are remembered; beyond that, the oldest are forgotten."""
 
 
 def note_export(home: Path, path: Path) -> None:
-    """Remember a file that was written. It is there in any case: what goes wrong here is left aside."""
+    """Remember a file that was written. Errors are ignored: the file exists anyway."""
     with suppress(OSError):
         handle = acquire(home / f"{FILE}.lock")
         try:
@@ -27,7 +27,7 @@ def note_export(home: Path, path: Path) -> None:
 
 
 def list_exports(home: Path) -> list[Path]:
-    """Return the files that were written and are still there, each a regular file and no link."""
+    """Return the written files that still exist, each a regular file and no link."""
     try:
         value = json.loads((home / FILE).read_bytes())
     except (OSError, ValueError):
@@ -37,7 +37,7 @@ def list_exports(home: Path) -> list[Path]:
 
 
 def forget_exports(home: Path, is_named: Callable[[str], object]) -> None:
-    """Forget files that are gone, and those whose names are to go. Raises StoreError."""
+    """Forget deleted files, and those whose names are erased. Raises StoreError."""
     try:
         if (home / FILE).exists():
             _save(home, [path for path in list_exports(home) if not is_named(str(path))])

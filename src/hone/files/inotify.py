@@ -12,7 +12,7 @@ MOVED_FROM, MOVED_TO, CREATE, DELETE = 0x40, 0x80, 0x100, 0x200
 OVERFLOW, IGNORED, IS_FOLDER = 0x4000, 0x8000, 0x40000000
 
 NAMES = ATTRIB | MOVED_FROM | MOVED_TO | CREATE | DELETE
-"""What changes a folder itself."""
+"""Events about the folder itself."""
 CHANGES = MODIFY | ATTRIB | CLOSE_WRITE | MOVED_FROM | MOVED_TO | CREATE | DELETE
 READS = OPEN | MOVED_TO | CREATE
 _ONLY_FOLDERS, _NO_LINKS, _NOT_UNLINKED = 0x01000000, 0x02000000, 0x04000000
@@ -31,7 +31,7 @@ class Event(NamedTuple):
 
 
 class Inotify:
-    """Reports what `mask` names. Raises OSError where there is no inotify, or no more of it."""
+    """Reports the events in `mask`. Raises OSError where there is no inotify, or no more of it."""
 
     def __init__(self, mask: int = CHANGES) -> None:
         self._mask = mask | _ONLY_FOLDERS | _NO_LINKS | _NOT_UNLINKED
@@ -46,11 +46,11 @@ class Inotify:
         return self._checked(self._libc.inotify_add_watch(self._file, os.fsencode(folder), self._mask))
 
     def remove(self, watch: int) -> None:
-        """Do nothing if the kernel has removed it already."""
+        """Stop watching. Do nothing if the kernel has done so already."""
         self._libc.inotify_rm_watch(self._file, watch)
 
     def read(self) -> Iterator[Event]:
-        """Yield what is there, oldest first, without waiting."""
+        """Yield the available events, oldest first, without waiting."""
         while data := self._read():
             at = 0
             while at < len(data):
@@ -79,8 +79,8 @@ class Inotify:
 
 
 def is_local(folder: str) -> bool:
-    """Tell whether this kernel sees every change to a folder. On network file systems and on folders that a
-    virtual machine shares, others can change things unseen."""
+    """Tell whether this kernel sees every change to a folder. On network file systems and on folders shared
+    by a virtual machine, others can make unseen changes."""
     device = os.stat(folder).st_dev
     key = f"{os.major(device)}:{os.minor(device)}"
     with open(MOUNTS, encoding="utf-8", errors="surrogateescape") as file:

@@ -9,13 +9,13 @@ from contextlib import suppress
 from pathlib import Path
 
 FOLDER = "locks"
-"""Where a home has the locks that are files by themselves."""
+"""The folder of a home with separate lock files."""
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def acquire(path: Path, *, wait: bool = True) -> int:
-    """Lock the file at `path`, made if need be, and return its descriptor for `release`. Raises OSError; that
-    is BlockingIOError if somebody else holds the lock and `wait` is False."""
+    """Lock the file at `path`, which is created if necessary, and return its descriptor for `release`. Raises
+    OSError, which is BlockingIOError if another holder has the lock and `wait` is False."""
     while True:
         handle = os.open(path, _FLAGS, 0o600)
         try:
@@ -25,12 +25,12 @@ def acquire(path: Path, *, wait: bool = True) -> int:
         except BaseException:
             os.close(handle)
             raise
-        os.close(handle)  # its last holder removed the file meanwhile, and the next one would lock another
+        os.close(handle)  # its last holder has removed the file, and the next one would lock another
 
 
 def release(handle: int) -> None:
-    with suppress(OSError):  # then it goes with the descriptor
-        fcntl.flock(handle, fcntl.LOCK_UN)  # a child that was forked meanwhile has that, too
+    with suppress(OSError):  # closing the descriptor then releases it
+        fcntl.flock(handle, fcntl.LOCK_UN)  # a child that was forked in the meantime has that, too
     os.close(handle)
 
 
@@ -40,7 +40,7 @@ def lock(handle: int, *, wait: bool = True) -> None:
 
 
 def is_locked(path: Path) -> bool:
-    """Tell whether some process holds the lock. A file that a killed process left is locked by nobody."""
+    """Tell whether some process holds the lock. A killed process's file is not locked."""
     with suppress(OSError):
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:

@@ -1,6 +1,6 @@
 """Move files out of a folder, copy them, and put them back, through descriptors.
 
-Follows no link: a command that still runs may swap folders for links meanwhile.
+No link is followed: a command that still runs may swap folders for links at any time.
 """
 
 import errno
@@ -15,11 +15,11 @@ from msgspec import Struct
 from hone.files.atomic import FOLDER, create_file, open_file
 
 LARGEST, MOST = 4 * 2**20, 500
-"""Bytes and files of a copy that is kept of one place."""
+"""The most bytes and files of a copy of one place."""
 
 
 class Kept(Struct, frozen=True):
-    """A copy of a file, a link or a folder; `data` is what a file holds or where a link leads."""
+    """A copy of a file, a link or a folder; `data` is a file's content or a link's target."""
 
     mode: int
     data: bytes = b""
@@ -31,7 +31,7 @@ Copy = dict[str, Kept]
 
 @contextmanager
 def opened(root: str, path: str, *, make: bool = False) -> Iterator[tuple[int, str]]:
-    """The descriptor of the folder that a path lies in, and its name there. Raises OSError."""
+    """Yield the descriptor of a path's folder, and the name in it. Raises OSError."""
     *above, name = path.split("/")
     here = os.open(root, FOLDER | os.O_NOFOLLOW)
     try:
@@ -47,7 +47,7 @@ def opened(root: str, path: str, *, make: bool = False) -> Iterator[tuple[int, s
 
 
 def read(root: str, path: str, limit: int = LARGEST) -> bytes | None:
-    """What a regular file holds; None if there is none, or it is too long."""
+    """Return the content of a regular file; None if there is none, or it is too long."""
     try:
         with opened(root, path) as (folder, name):
             return _read(name, folder, limit)
@@ -56,7 +56,7 @@ def read(root: str, path: str, limit: int = LARGEST) -> bytes | None:
 
 
 def names_in(root: str, path: str) -> list[str]:
-    """The names in a folder; none if it is none."""
+    """Return the names in a folder; none if it is not a folder."""
     try:
         with opened(root, path) as (folder, name):
             here = os.open(name, FOLDER | os.O_NOFOLLOW, dir_fd=folder)
@@ -69,7 +69,7 @@ def names_in(root: str, path: str) -> list[str]:
 
 
 def write_new(root: str, path: str, kept: Kept) -> None:
-    """Raises OSError if something is there."""
+    """Raise OSError if something is there."""
     with opened(root, path, make=True) as (folder, name):
         if stat.S_ISLNK(kept.mode):
             os.symlink(kept.data, name, dir_fd=folder)
@@ -82,7 +82,7 @@ def write_new(root: str, path: str, kept: Kept) -> None:
 
 
 def copy(root: str, path: str) -> Copy | None:
-    """None if it is too large to keep."""
+    """Return a copy; None if it is too large to keep."""
     found: Copy = {}
     left = [LARGEST]
     try:
@@ -94,7 +94,7 @@ def copy(root: str, path: str) -> Copy | None:
 
 
 def take_out(root: str, path: str, target: Path) -> None:
-    """Move whatever lies there to the target, of which nothing is there yet. Raises OSError."""
+    """Move whatever is there to the target, which must not exist yet. Raises OSError."""
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with opened(root, path) as (folder, name):
         there = os.open(target.parent, FOLDER)
@@ -114,7 +114,7 @@ def _move(name: str, folder: int, new: str, there: int) -> None:
 
 
 def _carry(name: str, folder: int, new: str, there: int) -> None:
-    """To another file system. What is neither file, folder nor link is removed: it holds nothing."""
+    """Move to another file system. Anything but a file, folder or link is removed: it has no content."""
     mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
     if stat.S_ISDIR(mode):
         os.mkdir(new, 0o700, dir_fd=there)
@@ -142,7 +142,7 @@ def _pour(name: str, folder: int, new: str, there: int) -> None:
 
 
 def _copy(name: str, folder: int, path: str, found: Copy, left: list[int]) -> bool:
-    """False if it is too large."""
+    """Copy a place. Return False if it is too large."""
     mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
     if len(found) >= MOST:
         return False

@@ -1,8 +1,8 @@
-"""Find a path once, and use what was found. Nothing is looked up by name a second time.
+"""Resolve a path once, and use the result. Nothing is looked up by name a second time.
 
-A place is the descriptor of a folder and a name in it. Its path is the real one: each folder on the way was
-opened by its name in the folder above it, and each link was resolved by hand. So the path that is checked,
-labeled and shown is the path that is read and written, whatever is swapped meanwhile.
+A place is the descriptor of a folder and a name in it. Its path is real: each folder on the way was opened by
+its name in the folder above it, and our code resolved each link. So the path that is checked, labeled and
+shown is the path that is read and written, whatever is swapped in the meantime.
 """
 
 import errno
@@ -21,7 +21,7 @@ from hone.core.visible import path_to_text
 from hone.files.atomic import draft, open_file, sync, sync_folder
 
 _LINKS = 40
-"""Links that are resolved on one way, as the kernel does."""
+"""The most links to resolve on one way, as in the kernel."""
 _ENTER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _OPENAT2 = 437
 _NO_MAGICLINKS, _NO_SYMLINKS, _BENEATH = 0x02, 0x04, 0x08
@@ -29,7 +29,7 @@ _NO_MAGICLINKS, _NO_SYMLINKS, _BENEATH = 0x02, 0x04, 0x08
 
 @dataclass(slots=True)
 class Place:
-    """A name in a folder that is open. `missing` are folders between the two that do not exist yet."""
+    """A name in an open folder. `missing` are the folders between the two that do not exist yet."""
 
     path: Path
     folder: int
@@ -57,7 +57,7 @@ class Place:
         """Return the content of a regular file. Raises OSError."""
         if self.status is None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(self.path))
-        insist(self.status)  # opening a device can already have an effect
+        insist(self.status)  # merely opening a device can have an effect
         with open_file(self.name, folder=self.folder) as file:
             status = os.fstat(file.fileno())
             insist(status)
@@ -69,15 +69,15 @@ class Place:
             return file.read()
 
     def write(self, data: bytes) -> None:
-        """Replace the file whole or not at all; keep its mode and owner. Raises OSError, also if the file
-        was replaced since it was found."""
+        """Replace the whole file or nothing; keep its mode and owner. Raises OSError, also if the file was
+        replaced since it was found."""
         with self._parent() as parent:
             old = look(self.name, parent)
             if _identity(old) != _identity(self.status):
                 raise OSError(errno.EBUSY, "it was changed meanwhile; read it again")
             if old:
                 insist(old)
-                # Replacing needs no right to write the file itself, but a read-only file must stay.
+                # Replacing needs no permission to write the file itself, but a read-only file must stay.
                 os.close(os.open(self.name, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=parent))
             with draft(parent, 0o600 if old else 0o666) as (file, new):
                 if old:
@@ -85,21 +85,21 @@ class Place:
                 file.write(data)
                 sync(file)
                 os.replace(new, self.name, src_dir_fd=parent, dst_dir_fd=parent)
-            with suppress(OSError):  # a folder one may write to and not read
+            with suppress(OSError):  # a folder that one may write to but not read
                 sync_folder(parent)
 
     def neighbors(self) -> list[str]:
-        """Return the names in the folder it is in. Raises OSError."""
+        """Return the names in its folder. Raises OSError."""
         with self._parent() as parent:
             return os.listdir(parent)
 
     def scan(self) -> int:
-        """Open the folder itself, to list it. Close it after use. Raises OSError."""
+        """Open the folder for listing. Close it after use. Raises OSError."""
         return os.open(self.name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=self.folder)
 
     @contextmanager
     def _parent(self) -> Iterator[int]:
-        """Make the missing folders, and open the last one so that it can be listed and synced."""
+        """Create the missing folders, and open the last one for listing and syncing."""
         here = _open_folder(".", self.folder)
         try:
             for name in self.missing:
@@ -114,15 +114,15 @@ class Place:
 
 
 def _spell(base: Path, path: str) -> str:
-    """Return a path as the file system spells it, if it begins with `base` as the model was told it."""
+    """Return a path in the file system's spelling, if it begins with `base` as the model was told it."""
     told = path_to_text(base)
     return f"{base}{path[len(told) :]}" if told != str(base) and path.startswith(told) else path
 
 
 @contextmanager
 def find_path(base: Path, path: str) -> Iterator[Place]:
-    """Find a path that starts at `base`, an absolute folder. Raises OSError, for a path that leads through
-    files, through too many links or into a folder one may not enter; and ValueError for a zero byte."""
+    """Resolve a path that starts at `base`, an absolute folder. Raises OSError for a path through files, too
+    many links or a folder without permission, and ValueError for a null byte."""
     whole = os.path.join(base, os.path.expanduser(_spell(base, path)))
     if "\0" in whole:
         raise ValueError("embedded null byte")
@@ -134,7 +134,7 @@ def find_path(base: Path, path: str) -> Iterator[Place]:
 
 
 def read_at(folder: int, name: str, limit: int) -> bytes | None:
-    """Return the content of a regular file in a folder that is open; None if it is larger. Raises OSError."""
+    """Return the content of a regular file in an open folder; None if it is larger. Raises OSError."""
     insist(os.stat(name, dir_fd=folder, follow_symlinks=False))
     with open_file(name, folder=folder) as file:
         status = os.fstat(file.fileno())
@@ -143,7 +143,7 @@ def read_at(folder: int, name: str, limit: int) -> bytes | None:
 
 
 def look(name: str, folder: int) -> os.stat_result | None:
-    """Return the status of a name, of a link itself; None if nothing is there."""
+    """Return the status of a name, without following a link; None if nothing is there."""
     try:
         return os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
@@ -159,7 +159,7 @@ def insist(status: os.stat_result) -> None:
 
 
 def _beneath(base: Path, whole: str) -> Place | None:
-    """Find what lies below the base without a link on the way, in one step of the kernel's; else None."""
+    """Resolve a path below the base without links, in one system call; else return None."""
     clean = os.path.normpath(whole)
     inside = clean.startswith(f"{base}{os.sep}") and os.path.realpath(base) == str(base)
     if not inside or ".." in Path(whole).parts:
@@ -176,7 +176,7 @@ def _beneath(base: Path, whole: str) -> Place | None:
 
 
 def _openat2(base: Path, below: str) -> int | None:
-    """Open a folder below the base, refusing links. None if the kernel cannot or will not."""
+    """Open a folder below the base, refusing links. Return None if the kernel cannot or will not."""
     call = _system_call()
     if call is None:
         return None
@@ -202,7 +202,7 @@ def _system_call() -> Callable[..., int] | None:
 
 
 def _walk(whole: str) -> Place:
-    """Open one folder after the other, from the root, and resolve links by hand."""
+    """Open one folder after the other, from the root, and resolve links in our own code."""
     ahead = [name for name in whole.split("/") if name not in ("", ".")]
     ahead.reverse()
     way = [(os.open("/", _ENTER), "")]
@@ -248,13 +248,13 @@ def _place(
 
 
 def _itself(way: Sequence[tuple[int, str]]) -> Place:
-    """For a path that ends at a folder it has already entered, such as `a/..` or the root."""
+    """Return the place of a path that ends at a folder on its way, such as `a/..` or the root."""
     path = Path("/", *(each for _, each in way[1:]))
     return Place(path, os.dup(way[-1][0]), ".", (), os.fstat(way[-1][0]))
 
 
 def _open_folder(name: str, folder: int) -> int:
-    """Open a folder to list it, or at least to enter it: some can be written and not listed."""
+    """Open a folder for listing, or at least for entering: some can be written but not listed."""
     try:
         return os.open(name, os.O_RDONLY | _ENTER & ~getattr(os, "O_PATH", 0), dir_fd=folder)
     except PermissionError:

@@ -8,8 +8,8 @@ from hone.files.inotify import Inotify
 
 
 class OpenWatch:
-    """Collects which files below some folders were opened, and in some `alone`, without those below. Raises
-    OSError where the system does not tell."""
+    """Collects which files below some folders were opened, and in the folders of `alone`, without their
+    subfolders. Raises OSError where the system does not tell."""
 
     def __init__(self, folders: Iterable[str], alone: Iterable[str] = ()) -> None:
         self._inotify = Inotify(inotify.READS)
@@ -25,7 +25,7 @@ class OpenWatch:
             raise
 
     def drain(self) -> tuple[set[str], bool]:
-        """Return the paths that were opened since the last call, and whether some are missing."""
+        """Return the paths opened since the last call, and whether some are missing."""
         found: set[str] = set()
         missing = False
         for watch, mask, name in self._inotify.read():
@@ -37,7 +37,7 @@ class OpenWatch:
                     found.add(path)
                 elif mask & (inotify.CREATE | inotify.MOVED_TO) and os.path.dirname(path) not in self._alone:
                     self._add(path)
-                    missing = True  # what is in it may have been read before it was watched
+                    missing = True  # its files may have been read before it was watched
         return found, missing
 
     def close(self) -> None:

@@ -1,7 +1,7 @@
-"""Read a Git repository without running Git: no configuration, hook, filter or pager takes part.
+"""Read a Git repository without running Git: no configuration, hook, filter or pager is involved.
 
-Loose objects and packs are read; alternates, reftables and SHA-256 repositories are not. What cannot be read
-is None. Everything here may have been written by a command, so sizes, depths and counts are bounded.
+Loose objects and packs are read; alternates, reftables and SHA-256 repositories are not. Anything unreadable
+is None. A command may have written everything here, so sizes, depths and counts are bounded.
 """
 
 import os
@@ -18,9 +18,9 @@ from hone.files.atomic import open_file
 from hone.files.opening import insist
 
 LARGEST = 8 * 2**20
-"""Bytes of an object."""
+"""The most bytes of an object."""
 _DEEPEST = 64
-"""Deltas one upon the other, and folders one below the other."""
+"""The longest chain of deltas, and the deepest nesting of folders."""
 _REFS = 20_000
 _KINDS = {1: "commit", 2: "tree", 3: "blob", 4: "tag"}
 _OFFSET, _REFERENCE = 6, 7
@@ -42,7 +42,7 @@ class Commit(Struct, frozen=True):
 
 
 class Repository:
-    """`top` is the folder with the `.git`. Objects may be in the repository that a worktree belongs to."""
+    """`top` is the folder with the `.git`. Objects may be in the main repository of a worktree."""
 
     def __init__(self, top: Path, folder: Path) -> None:
         self.top = top
@@ -53,7 +53,7 @@ class Repository:
 
     @classmethod
     def find(cls, path: Path) -> "Repository | None":
-        """Return the repository that a path lies in."""
+        """Return the repository around a path."""
         for top in (path, *path.parents):
             place = top / ".git"
             if place.is_dir():
@@ -72,7 +72,7 @@ class Repository:
         return self._ref(name)
 
     def refs(self) -> dict[str, str]:
-        """Return all branches, tags and stashes, each with what it points to, and the head."""
+        """Return all branches, tags and stashes, each with its target, and the head."""
         found = {"HEAD": self.head(), **self._packed_refs()}
         for place in {self.common, self.folder}:
             for folder, _, names in os.walk(place / "refs"):
@@ -111,7 +111,7 @@ class Repository:
         return read_commit(found) if found and found.kind == "commit" else None
 
     def changes(self, commit: Commit) -> Iterator[tuple[str, str]]:
-        """Yield the files that a commit added or changed beside its first parent, with the ids of their
+        """Yield the files that a commit added or changed relative to its first parent, with the ids of their
         contents."""
         parent = self.commit(commit.parents[0]) if commit.parents else None
         yield from self._difference(parent.tree if parent else "", commit.tree, "", 0)
@@ -172,13 +172,14 @@ class Repository:
 
 
 class _Pack:
-    """A pack and its index, version 2. Nothing is mapped: a command could cut the file off meanwhile."""
+    """A pack and its index, version 2. Nothing is memory-mapped: a command could truncate the file at any
+    time."""
 
     def __init__(self, index: Path) -> None:
         self._path = index
 
     def read(self, id: str, repository: Repository, depth: int) -> GitObject | None:
-        """Raise OSError, ValueError, IndexError or zlib.error for a pack that is none."""
+        """Read an object. Raises OSError, ValueError, IndexError or zlib.error for an invalid pack."""
         with open_file(self._path) as file:
             insist(os.fstat(file.fileno()))
             offset = self._offset(file.fileno(), bytes.fromhex(id))
@@ -228,7 +229,7 @@ class _Pack:
 
 
 def read_pointer(place: Path) -> Path | None:
-    """Return where a `.git` that is a file says that its repository is; None if it says nothing."""
+    """Return the repository that a `.git` file points to; None if it names none."""
     text = _line(place)
     target = text.removeprefix("gitdir: ")
     return None if target == text else Path(os.path.normpath(place.parent / target))
@@ -245,7 +246,7 @@ def read_commit(found: GitObject) -> Commit:
 
 
 def apply_delta(base: bytes, delta: bytes) -> bytes:
-    """Raise ValueError or IndexError for a delta that is none."""
+    """Apply a delta. Raises ValueError or IndexError for an invalid one."""
     _, at = _varint(delta, 0)
     size, at = _varint(delta, at)
     if size > LARGEST:

@@ -40,9 +40,9 @@ LOCK = ".lock"
 SCRIPTS = "scripts"
 """A script in a folder of this name can be run by its path."""
 LARGEST = 2**20
-"""Bytes of a file that is read."""
+"""The most bytes of a file to read."""
 MOST, DEEPEST = 2_000, 8
-"""Files of a listing, and folders one below the other."""
+"""The most files of a listing, and the deepest nesting of folders."""
 
 _UNFIT = regex(r"[\x00-\x1f\x7f\\\ud800-\udfff]")
 
@@ -55,7 +55,7 @@ class FileKind(StrEnum):
 
 
 class Glance(NamedTuple):
-    """By what to know a file again without reading it. `modified` is in nanoseconds."""
+    """What identifies a file without reading it. `modified` is in nanoseconds."""
 
     inode: int
     modified: int
@@ -66,9 +66,9 @@ Seen = tuple[tuple[int, ...] | int | None, ...]
 
 
 class Sight(NamedTuple):
-    """How places look, to see later whether anything was touched. `seen` has what the file system knows of
-    each, None where nothing is, the number of the error where nobody can look. `at` is when, `touched` when
-    the last of them was, in nanoseconds."""
+    """How places look, to detect later changes. `seen` has each one's metadata, None for nothing, the error
+    number for an inaccessible one. `at` is the time of the look, `touched` that of the latest change, in
+    nanoseconds."""
 
     seen: Seen
     at: int
@@ -76,12 +76,12 @@ class Sight(NamedTuple):
 
 
 TICK = 2_000_000_000
-"""Nanoseconds within which a file may change twice and look the same, on the coarsest of file systems."""
+"""Nanoseconds within which a file may change twice and look the same, on the coarsest file system."""
 
 
 class SavedFile(NamedTuple):
-    """A file as it lies there. `read_at` is its access time in nanoseconds, which Hone's own reading does not
-    change. `busy`: somebody is writing it this very moment, and `data` may be half of it."""
+    """A file on disk. `read_at` is its access time in nanoseconds, which Hone's own reading does not change.
+    `busy`: somebody is writing it right now, and `data` may be half of it."""
 
     data: bytes
     file: PublishedFile
@@ -90,7 +90,7 @@ class SavedFile(NamedTuple):
 
 
 ANY = PublishedFile("", 0, 0)
-"""Whatever lies there."""
+"""Replaces whatever is there."""
 Over = PublishedFile | None
 
 
@@ -101,20 +101,20 @@ class FoundFile(NamedTuple):
 
 
 class FileTree:
-    """All paths are relative, with slashes. Every method raises Refused for a path that can name nothing here
-    and StoreError for what cannot be done; then nothing was changed. `now` is the clock of the files."""
+    """All paths are relative, with slashes. Every method raises Refused for an impossible path and StoreError
+    for a failure; then nothing was changed. `now` is the clock of the files."""
 
     def __init__(self, root: Path, now: Callable[[], int] = time.time_ns) -> None:
         self._root = root
         self._now = now
 
     def read(self, path: str, limit: int = LARGEST) -> tuple[bytes, PublishedFile] | None:
-        """None if there is nothing: what is there and cannot be read is an error."""
+        """Return the content, None if there is no file. An unreadable file is an error."""
         saved = self.look(path, limit)
         return saved and (saved.data, saved.file)
 
     def look(self, path: str, limit: int = LARGEST) -> SavedFile | None:
-        """Like `read`, and with what the file system knows of those who read and write the file."""
+        """Return the content with the metadata that shows who reads and writes the file."""
         names = parts(path)
         with self._plainly(names):
             try:
@@ -137,7 +137,7 @@ class FileTree:
         return SavedFile(data, found, status.st_atime_ns, busy)
 
     def notes_reading(self) -> bool:
-        """Return whether this file system keeps the time at which a file was read."""
+        """Tell whether this file system records when a file was read."""
         with self._plainly(()), self._folder((), make=True) as root, draft(root) as (file, name):
             file.write(b"?")
             file.flush()
@@ -147,21 +147,21 @@ class FileTree:
             return os.fstat(file.fileno()).st_atime_ns != 1
 
     def write(self, path: str, data: bytes, over: Over = ANY) -> PublishedFile:
-        """Replaces the file as a whole. Folders that are missing are made. `over` is what is to be replaced,
-        None for nothing: raises Busy if another file lies there by now, or if somebody is writing it."""
+        """Replace the file as a whole. Missing folders are created. `over` is what to replace, None for
+        nothing: raises Busy if another file is there by now, or if somebody is writing it."""
         names = parts(path)
         with self._plainly(names):
             try:
                 with self._folder(names[:-1], make=True) as folder:
                     return self._replace(folder, names, data, over)
             except (OSError, StoreError):
-                with suppress(OSError, StoreError):  # what cannot be tidied up now may stay
+                with suppress(OSError, StoreError):  # leftovers that cannot be removed now may stay
                     self._prune(names[:-1])
                 raise
 
     def remove(self, path: str, over: Over = ANY) -> bool:
-        """Takes a file away, and the folders that are empty without it, up to a folder of the root. False if
-        there was no file. Again, it takes away what it could not the first time. Raises Busy like `write`."""
+        """Remove a file, and the folders that this empties, up to a folder of the root. Return False if there
+        was no file. A repeated call removes what could not be removed before. Raises Busy like `write`."""
         names = parts(path)
         with self._plainly(names):
             removed = self._unlink(names, over)
@@ -169,7 +169,7 @@ class FileTree:
         return removed
 
     def remove_folder(self, path: str) -> bool:
-        """Take away a folder that is empty, be it one of the root's own. Return whether it is gone."""
+        """Remove an empty folder, even one of the root's own. Tell whether it is gone."""
         names = parts(path)
         with self._plainly(names):
             try:
@@ -185,21 +185,21 @@ class FileTree:
         return True
 
     def has_drafts(self, path: str) -> bool:
-        """Return whether a draft may lie beside a file: one that is being written, or that stayed behind."""
+        """Tell whether a draft may be next to a file: one in progress, or a leftover."""
         names = parts(path)
         with suppress(OSError), self._folder(names[:-1]) as folder:
             return any(map(is_draft, os.listdir(folder)))
         return True
 
     def tidy(self, path: str) -> None:
-        """Remove the drafts that a killed process left beside a file."""
+        """Remove a killed process's drafts next to a file."""
         names = parts(path)
         with suppress(OSError, StoreError), self._folder(names[:-1]) as folder:
             sweep(folder)
 
     def listing(self, path: str = "", *, most: int = MOST, depth: int = DEEPEST) -> Sequence[FoundFile]:
-        """All that lies below a folder, by path; empty if there is none. Of folders only those too deep to be
-        entered. Too many are an error, never left out."""
+        """Return everything below a folder, by path; empty if there is no folder. Folders are included only
+        if they are too deep to enter. Too many entries are an error, never left out."""
         names = parts(path) if path else ()
         found: list[FoundFile] = []
         with self._plainly(names), suppress(FileNotFoundError), self._folder(names) as folder:
@@ -207,8 +207,8 @@ class FileTree:
         return sorted(found)
 
     def folders(self, path: str = "", known: Collection[str] = ()) -> set[str]:
-        """The names of the folders right below a folder; none if there is none. Those that are `known` are
-        not looked at again: whatever has their name is taken for a folder."""
+        """Return the names of the folders directly below a folder; none if there is no folder. `known` ones
+        are not checked again: anything with their name counts as a folder."""
         names = parts(path) if path else ()
         with self._plainly(names):
             try:
@@ -220,7 +220,7 @@ class FileTree:
                 return set()
 
     def glance(self, path: str) -> Glance | None:
-        """At whatever lies there, be it a link."""
+        """Look at whatever is there, even a link."""
         names = parts(path)
         with self._plainly(names):
             try:
@@ -230,8 +230,8 @@ class FileTree:
                 return None
 
     def sight(self, paths: Sequence[str], *, usable: bool = False) -> Sight:
-        """At many places at once, opening none of them: nothing is read. `usable`: a place that may not be
-        read and written counts as one where nobody can look."""
+        """Look at many places at once without opening them: nothing is read. `usable`: a place without
+        permission to read and write counts as inaccessible."""
         for path in paths:
             parts(path)
         now = self._now()
@@ -245,8 +245,8 @@ class FileTree:
 
     @contextmanager
     def lock(self, *, wait: bool = True) -> Iterator[None]:
-        """Waits until nobody else, thread or process, holds it, or raises Busy. It goes with a process that
-        is killed."""
+        """Wait until nobody else, thread or process, holds the lock, or raise Busy. A killed process releases
+        it."""
         with self._plainly((LOCK,)), self._folder((), make=True) as root:
             if status := _lstat(LOCK, root):
                 self._insist((LOCK,), status, FileKind.FILE)
@@ -261,7 +261,7 @@ class FileTree:
 
     @contextmanager
     def _folder(self, names: Sequence[str], *, make: bool = False) -> Iterator[int]:
-        """The descriptor of a folder. Raises FileNotFoundError."""
+        """Yield the descriptor of a folder. Raises FileNotFoundError."""
         if make:
             make_folder(self._root)
         here = os.open(self._root, FOLDER)
@@ -291,7 +291,7 @@ class FileTree:
 
     def _opened(self, names: Sequence[str]) -> BufferedReader:
         with self._folder(names[:-1]) as folder:
-            # Opening a device can already do something.
+            # Merely opening a device can have an effect.
             self._insist(names, os.stat(names[-1], dir_fd=folder, follow_symlinks=False), FileKind.FILE)
             return open_unnoted(names[-1], folder)
 
@@ -301,8 +301,9 @@ class FileTree:
         with draft(folder, 0o700 if runs else 0o600) as (file, name):
             file.write(data)
             file.flush()
-            # The kernel's own clock may stand still for milliseconds; an edit right after this one must show.
-            # As long as both times are the same, nobody has read the file.
+            # The kernel's clock may stand still for milliseconds; an edit right after this one must be
+            # visible.
+            # As long as both times are equal, nobody has read the file.
             now = time.time_ns()
             os.utime(file.fileno(), ns=(now, now))
             status = os.fstat(file.fileno())  # before an editor can write it
@@ -313,8 +314,8 @@ class FileTree:
         return PublishedFile(digest(data), status.st_ino, status.st_mtime_ns)
 
     def _put(self, folder: int, new: str, names: Sequence[str], over: Over) -> bool:
-        """Put a draft where `over` lies. False if this system cannot look and act at one stroke; then nothing
-        was changed, and what lies there is `over`."""
+        """Put a draft in place of `over`. Return False if this system cannot compare and swap in one step;
+        then nothing was changed, and `over` is still there."""
         try:
             if over is None:
                 if rename_new(folder, new, names[-1]):
@@ -331,8 +332,8 @@ class FileTree:
         return False
 
     def _keep_or_return(self, folder: int, new: str, names: Sequence[str], over: Over) -> None:
-        """Look at what a draft has traded places with. An editor may have saved it a moment ago, or be about
-        to: then both go back."""
+        """Check what a draft has swapped places with. If an editor has just saved it, or is about to, swap
+        back."""
         try:
             with open_unnoted(new, folder) as old:
                 with suppress(OSError):  # so that nobody sweeps it away
@@ -356,10 +357,10 @@ class FileTree:
         return Busy(f"{self._named(names)} is being saved by another program; Hone writes it later.")
 
     def _writable(self, folder: int, names: Sequence[str]) -> bool:
-        """False if there is no file."""
+        """Tell whether the file may be replaced; False if there is none."""
         try:
             self._insist(names, os.stat(names[-1], dir_fd=folder, follow_symlinks=False), FileKind.FILE)
-            # Replacing asks for no right to write the file itself, and a read-only file shall stay as it is.
+            # Replacing needs no permission to write the file itself, but a read-only file must stay as it is.
             os.close(os.open(names[-1], os.O_WRONLY | UNFOLLOWED, dir_fd=folder))
         except FileNotFoundError:
             return False
@@ -379,7 +380,7 @@ class FileTree:
         return True
 
     def _prune(self, names: Sequence[str]) -> None:
-        """Removes folders that are empty, but none of the root's own."""
+        """Remove empty folders, but none of the root's own."""
         for last in range(len(names) - 1, 0, -1):
             try:
                 with self._folder(names[:last]) as folder:
@@ -444,7 +445,7 @@ class FileTree:
 
 @lru_cache(maxsize=4096)  # the same files are looked at with each turn
 def parts(path: str) -> tuple[str, ...]:
-    """The names on the way. Raises Refused for a path that could lead elsewhere."""
+    """Split a path into names. Raises Refused for a path that could lead elsewhere."""
     names = tuple(path.split("/"))
     if len(path) > 1_000 or not all(map(_fits, names)) or any(map(_is_ours, names)):
         raise Refused(

@@ -1,9 +1,8 @@
-"""Find out which files below a folder have changed since the last look, without reading any of them.
+"""Find which files below a folder have changed since the last check, without reading any of them.
 
-Linux reports changes to every folder that is watched; that costs nothing per file. Where inotify is missing
-or its limits are reached, the state of each file is compared instead: inode, size and the time of its last
-change of any kind, which no program can set. A file that is written through another hard link is reported
-under that name only.
+Linux reports changes to every watched folder, at no cost per file. If inotify is missing or its limits are
+reached, the state of each file is compared instead: inode, size and the time of its last change of any kind,
+which no program can set. A file that is written through another hard link is reported under that name only.
 """
 
 import errno
@@ -26,14 +25,14 @@ WHOLE_NAMES = frozenset(
 MARKERS = frozenset(("pyvenv.cfg", "CACHEDIR.TAG"))
 """A folder with one of these files is a virtual environment or a cache."""
 SLACK = 20_000_000
-"""Nanoseconds by which the time of a change may lie behind the clock, on systems that do not say it."""
+"""Nanoseconds by which the time of a change may lag behind the clock, on systems that do not say."""
 _COARSE = 5
-"""The number of the clock by which Linux dates changes of files."""
+"""The number of the clock that Linux uses for changes of files."""
 State = tuple[int, int, int]
 
 
 def file_time() -> int:
-    """Return the time in nanoseconds that a change would have right now; on some systems a little earlier."""
+    """Return the time in nanoseconds that a change would get right now; on some systems a little less."""
     return time.clock_gettime_ns(_COARSE) if sys.platform == "linux" else time.time_ns() - SLACK
 
 
@@ -53,8 +52,8 @@ class Changed(Struct, frozen=True):
 
 
 class FolderWatch:
-    """Collects changes below a folder from now on. `share` makes another one with its own memory of what it
-    has returned; both use the same reports of the kernel. Blocks while it looks: use a thread."""
+    """Collects changes below a folder from now on. `share` makes another one that separately tracks what it
+    has returned; both use the same kernel reports. It blocks while it looks, so call it in a thread."""
 
     def __init__(self, folder: Path, tree: "WatchedTree | None" = None) -> None:
         self.folder = folder
@@ -86,7 +85,7 @@ class FolderWatch:
         return FolderWatch(self.folder, self._tree)
 
     def close(self) -> None:
-        """May be called again. The last one ends the watch."""
+        """Stop watching. May be called again. The last user ends the watch."""
         self._tree.leave(self)
 
     def report(self, paths: set[str], folders: set[str], *, overflow: bool) -> None:
@@ -130,11 +129,11 @@ class WatchedTree:
                 self._inotify = None
 
     def pump(self) -> None:
-        """Pass on to all users what has changed since the last time. The caller holds the lock."""
+        """Pass new changes on to all users. The caller holds the lock."""
         since, self._since = self._since, file_time()
         try:
             found, overflow = self._receive(since) if self._inotify else (self._compare_states(), False)
-        except OSError:  # the limit of watches: from now on without them
+        except OSError:  # the limit of watches: continue without them
             found, overflow = self._changed_after(since), True
             self._compare_states()
         new, self._new = self._new, set()
@@ -167,7 +166,8 @@ class WatchedTree:
         return found, False
 
     def _follow(self, path: str, mask: int) -> Iterator[str]:
-        """A folder that came from elsewhere may hold anything by now. So may one that opens again."""
+        """Follow a new folder. One that came from elsewhere may already hold anything, and so may one that
+        becomes accessible."""
         if mask & (inotify.CREATE | inotify.MOVED_TO) or (
             mask & inotify.ATTRIB and path not in self._watches
         ):
@@ -181,7 +181,7 @@ class WatchedTree:
                     self._inotify.remove(watch)
 
     def _walk(self, top: str) -> Iterator[str]:
-        """Watch a folder and those below it, each before it is listed; yield their files. Raises OSError only
+        """Watch a folder and its subfolders, each before it is listed; yield their files. Raises OSError only
         at the limit of watches."""
         todo = [top]
         while todo:
@@ -207,7 +207,7 @@ class WatchedTree:
         except OSError as error:
             if error.errno in (errno.ENOSPC, errno.ENOMEM, errno.EBADF) or not folder:
                 raise
-            return False  # gone again, a link by now, or closed to us
+            return False  # gone again, a link by now, or inaccessible
         self._folders[watch] = folder
         self._watches[folder] = watch
         return True
@@ -218,9 +218,9 @@ class WatchedTree:
             self._marked.add(folder)
 
     def _changed_after(self, since: int) -> set[str]:
-        """Watch what is not watched yet, and find by time what the kernel did not report."""
+        """Watch new folders, and find by time what the kernel did not report."""
         if self._inotify:
-            for _ in self._inotify.read():  # older than what is looked at now
+            for _ in self._inotify.read():  # older than the window in question
                 pass
             self._watches.clear()  # names may be wrong by now; the walk finds them again
         paths = list(self._walk(""))

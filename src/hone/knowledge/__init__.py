@@ -1,1 +1,1 @@
-"""The only write path for what is learned: from an edit to the ledger, and from the ledger to the files."""
+"""The only write path for lessons: from an edit to the ledger, and from the ledger to the files."""

@@ -29,7 +29,7 @@ NOTHING: Mapping[str, Sequence[str]] = MappingProxyType({})
 Quoted = Callable[[str, Sequence[str]], bool]
 
 LAG = 0.2
-"""Seconds by which the journal's files may follow what an agent has noted."""
+"""Seconds by which the journal's files may lag behind an agent's changes."""
 FOREIGN = "it rests on foreign text"
 TRUSTED = "what it rests on is trusted by now"
 BROUGHT = "it was brought in from elsewhere"
@@ -38,11 +38,11 @@ MEASURED = "an experiment only proposes"
 PROPOSED = "another agent proposes it"
 SECOND = "a second person must approve it"
 FAULTS = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
-"""What may go wrong where texts are compared. Then nothing counts as the owner's word."""
+"""Errors that comparing texts may raise. In that case nothing counts as the owner's word."""
 
 
 class LearningMode(StrEnum):
-    """What the owner lets an actor do on its own."""
+    """What the owner lets an actor do without asking."""
 
     AUTO = "auto"
     ASK = "ask"
@@ -50,7 +50,7 @@ class LearningMode(StrEnum):
 
 
 class Verdict(Struct, frozen=True):
-    """`cause` says why a change waits; what is `confirmed` rests on what the owner said or did."""
+    """`cause` says why a change is pending. A `confirmed` change rests on what the owner said or did."""
 
     standing: ChangeState
     confirmed: bool = False
@@ -58,10 +58,10 @@ class Verdict(Struct, frozen=True):
 
 
 class KeeperRules(Struct, frozen=True):
-    """`limits` are characters by the part of the journal (0: switched off); `modes` by actor, `merges` for
-    what the curator rewrites. `closed` says why nothing can be changed, if so. `platform` is the kind of
-    program that changes are made in; empty for the command line. The journal's files may follow an agent's
-    changes by `lag` seconds: changes in quick succession are then published once."""
+    """The owner's rules. `limits` are characters by part of the journal (0: switched off); `modes` apply by
+    actor, `merges` to the curator's rewrites. `closed` says why nothing can be changed, if so. `platform` is
+    the kind of program that makes changes; empty for the command line. The journal's files may lag behind an
+    agent's changes by `lag` seconds: quick successive changes are then published once."""
 
     limits: Mapping[str, int]
     modes: Mapping[Actor, LearningMode]
@@ -71,7 +71,7 @@ class KeeperRules(Struct, frozen=True):
     lag: float = 0.0
 
     def sign(self, author: Author) -> Author:
-        """Return the author with where the change is made. A client brings its own name."""
+        """Return the author with the program that makes the change. A client brings its own name."""
         return replace(author, platform=author.platform or self.platform)
 
 
@@ -88,11 +88,11 @@ def judge(
     scripts: bool = False,
     quoted: Quoted = quotes,
 ) -> Verdict:
-    """Decide whether a change takes effect or waits. `entries` are the journal entries that would be new;
-    None for a change of a skill, which no quote can cover. `gone` are those that would go, each with what the
-    owner has said since it came. What the owner brings without having said it, as
-    with an import, waits to be read, and so does what an experiment, a client or a person of the team
-    proposes. Raises Refused where the actor may not, or rests on nothing."""
+    """Decide whether a change takes effect or is pending. `entries` are the new journal entries; None for a
+    change of a skill, which no quote can cover. `gone` are the entries removed, each with what the owner has
+    said since it was added. What the owner adds without having said it, as with an import, waits to be read;
+    so do proposals of an experiment, a client or a team member. Raises Refused if the actor may not make the
+    change, or if it rests on nothing."""
     if author.actor is Actor.OWNER and author.trust_floor is Trust.OWNER:
         return Verdict(ChangeState.ACTIVE, confirmed=True)
     if author.actor is Actor.OWNER:
@@ -118,8 +118,8 @@ def judge(
 
 
 def confirm_quoted(verdict: Verdict, added: Sequence[str], author: Author) -> Verdict:
-    """Return the verdict on a change of a skill, confirmed if all it adds are the owner's own words. It
-    decides no more than that: what waits keeps waiting."""
+    """Return the verdict on a change of a skill, confirmed if everything it adds is in the owner's own words.
+    It decides nothing else: a pending change stays pending."""
     if verdict.standing is not ChangeState.ACTIVE or not (added and author.quotes):
         return verdict
     try:
@@ -130,7 +130,7 @@ def confirm_quoted(verdict: Verdict, added: Sequence[str], author: Author) -> Ve
 
 
 def defer(verdict: Verdict, cause: str) -> Verdict:
-    """Let what would take effect wait for a cause, if there is one."""
+    """Make a change pending for a cause, if there is one."""
     waits = cause and verdict.standing is ChangeState.ACTIVE
     return Verdict(ChangeState.PENDING, cause=cause) if waits else verdict
 
@@ -140,8 +140,8 @@ def stricter(one: LearningMode, other: LearningMode) -> LearningMode:
 
 
 def judge_routine(author: Author, mode: LearningMode) -> Verdict:
-    """Judge what follows from counting and brings no words: only the mode decides. Raises Refused if it is
-    off."""
+    """Judge a change that follows from counting and brings no words: only the mode decides. Raises Refused if
+    it is off."""
     if mode is LearningMode.OFF:
         raise Refused(f"The user has switched off changes by the {author.actor}; nothing was changed.")
     return (
@@ -152,8 +152,8 @@ def judge_routine(author: Author, mode: LearningMode) -> Verdict:
 def _is_owners_word(
     author: Author, entries: Sequence[str] | None, gone: Mapping[str, Sequence[str]], quoted: Quoted
 ) -> bool:
-    """Whether a change only does what the owner said: every new entry is the owner's words, and so is the
-    reason why every other one goes."""
+    """Tell whether a change only does what the owner said: every new entry is in the owner's words, and so is
+    the reason why every other entry goes."""
     if entries is None or not (entries or gone):
         return False
     covered = author.quotes and all(quoted(entry, author.quotes) for entry in entries)
@@ -161,15 +161,15 @@ def _is_owners_word(
 
 
 def _may_go(entry: str, since: Sequence[str], entries: Sequence[str], quoted: Quoted) -> bool:
-    """An entry goes if the owner took it back, or said something else about the same subject. What the owner
-    said about other things takes nothing away."""
+    """Tell whether an entry may go: the owner took it back, or said something else about the same subject.
+    Statements about other subjects remove nothing."""
     if takes_back(entry, since):
         return True
     return any(is_same_subject(entry, new) and quoted(new, since) for new in entries)
 
 
 def _weigh(author: Author, flags: Sequence[str], *, scripts: bool, owners: bool) -> tuple[str, bool]:
-    """Return why it must wait, or nothing; and whether it only says what the owner said."""
+    """Return why it must wait, or nothing, and whether it only says what the owner said."""
     if flags:
         return "; ".join(flags), False
     if scripts:
@@ -182,7 +182,7 @@ def _weigh(author: Author, flags: Sequence[str], *, scripts: bool, owners: bool)
 
 
 def clean(edit: Edit) -> tuple[Edit, Sequence[str]]:
-    """Return the edit with its words in canonical form, and what is odd about them. What is not text passes
+    """Return the edit with its words in canonical form, and what is odd about them. Anything but text stays
     as it is."""
     for name in _WORDS:
         value = getattr(edit, name, None)
@@ -195,8 +195,8 @@ def clean(edit: Edit) -> tuple[Edit, Sequence[str]]:
 
 
 def check(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> Sequence[str]:
-    """Return what is odd about the contents that an edit makes, and was not before: words that say nothing
-    alone may do so together. Raises Refused for a secret."""
+    """Return what is newly odd about the contents that an edit makes: words that say nothing alone may do so
+    together. Raises Refused for a secret."""
     flags: list[str] = []
     for path, data in after.items():
         if path.startswith("@") or before.get(path) == data:

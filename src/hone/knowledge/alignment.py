@@ -1,4 +1,4 @@
-"""Lay an entry beside the sentence of the owner that it rests on, word by word."""
+"""Align an entry with the owner's sentence that it rests on, word by word."""
 
 from collections.abc import Container, Iterator, Sequence
 from functools import cached_property
@@ -19,15 +19,15 @@ from hone.knowledge.reading import (
 )
 
 _AHEAD = 4
-"""Atoms that are compared to choose between two places."""
+"""The most atoms to compare when choosing between two places."""
 _LEAST = 3
-"""Words of a remark about somebody else: "my doctor insists" has fewer."""
+"""The fewest words of a remark about somebody else: "my doctor insists" has fewer."""
 LIGHT = frozenset({Kind.SELF, Kind.YOU, Kind.FILLER, Kind.HAVE})
-"""What a sentence can lack in the middle of a part that stays whole."""
+"""What may be missing in the middle of a part that stays whole."""
 
 
 def same(said: Atom, written: Atom, lexicon: Lexicon) -> bool:
-    """Whether an atom of the entry can stand for one of the owner's."""
+    """Tell whether an atom of the entry can stand for one of the owner's."""
     match written.kind:
         case Kind.SELF:
             return said.kind is Kind.SELF and _same_part(said, written)
@@ -42,7 +42,7 @@ def same(said: Atom, written: Atom, lexicon: Lexicon) -> bool:
 
 
 def _same_part(said: Atom, written: Atom) -> bool:
-    """Whether a person who is the subject stays the subject."""
+    """Tell whether a person who is the subject stays the subject."""
     return written.subject is None or said.subject is written.subject
 
 
@@ -55,7 +55,8 @@ def _same_word(said: Atom, written: Atom, lexicon: Lexicon) -> bool:
 
 
 class Alignment:
-    """One sentence of the owner, the clauses of an entry that rest on it, and which atom stands for which."""
+    """One sentence of the owner, the clauses of an entry that rest on it, and which atom corresponds to
+    which."""
 
     def __init__(
         self, said: Sentence, clauses: Sequence[tuple[Clause, Sequence[Atom]]], lexicon: Lexicon
@@ -67,18 +68,18 @@ class Alignment:
         self.numbers = [number for number, (_, atoms) in enumerate(clauses) for _ in atoms]
         """The clause of each atom of the entry."""
         self.places: list[int] = []
-        """Where the owner has each atom of the entry; -1 if nowhere."""
+        """The owner's position of each atom of the entry; -1 if it has none."""
         for at in range(len(self.entry)):
             self.places.append(self._place(at))
 
     @cached_property
     def pairs(self) -> list[tuple[Atom, Atom]]:
-        """Each atom of the owner with the one that stands for it."""
+        """Return each atom of the owner with the corresponding one of the entry."""
         return [(self.owner[place], atom) for place, atom in self.placed() if place >= 0]
 
     @cached_property
     def links(self) -> frozenset[tuple[int, int]]:
-        """Each clause of the entry with each clause of the owner that it takes words from."""
+        """Return each clause of the entry with each clause of the owner that it takes words from."""
         return frozenset(
             (self.numbers[at], self.owner[place].clause)
             for at, place in enumerate(self.places)
@@ -92,7 +93,7 @@ class Alignment:
         return zip(self.places, self.entry, strict=True)
 
     def follows(self, last: int, place: int, gone: Container[int] = ()) -> bool:
-        """Whether nothing that counts stands between two places."""
+        """Tell whether nothing relevant stands between two places."""
         return place > last and all(
             each in gone or self.owner[each].kind in LIGHT or self.is_optional(each)
             for each in range(last + 1, place)
@@ -112,19 +113,20 @@ class Alignment:
         return place > last and all(atom.kind in LIGHT or atom.key in self.lexicon.use for atom in between)
 
     def _alike(self, at: int, place: int) -> int:
-        """How many atoms from there on are the same."""
+        """Return how many atoms from there on are the same."""
         pairs = zip(self.entry[at : at + _AHEAD], self.owner[place:], strict=False)
         alike = [same(other, atom, self.lexicon) for atom, other in pairs]
         return alike.index(False) if False in alike else len(alike)
 
     def is_complete(self) -> bool:
-        """Whether nothing was added, and nothing was left out that counts."""
+        """Tell whether nothing was added, and nothing relevant was left out."""
         added = [self._is_added(at) for at, place in enumerate(self.places) if place < 0]
         left = set(range(len(self.owner))).difference(self.places)
         return not any(added) and all(self.is_optional(place) for place in left)
 
     def _is_added(self, at: int) -> bool:
-        """Persons are checked elsewhere; "wants you to" and "use" only frame what was said."""
+        """Tell whether an atom was added. Persons are checked elsewhere; "wants you to" and "use" only frame
+        what was said."""
         atom, clause = self.entry[at], self.written[self.numbers[at]]
         wanted = atom.kind is Kind.YOU and clause.wish
         used = (
@@ -136,7 +138,7 @@ class Alignment:
         return atom.kind not in {Kind.SELF, Kind.THIRD} and not wanted and not used
 
     def _is_asked(self, number: int) -> bool:
-        """Whether what a clause of the entry rests on is neither a fact nor about a person."""
+        """Tell whether the source of an entry's clause is neither a fact nor about a person."""
         sources = {said for written, said in self.links if written == number}
         facts = any(self.said[each].be or self.said[each].wish for each in sources)
         return not facts and not any(
@@ -145,7 +147,7 @@ class Alignment:
         )
 
     def is_optional(self, place: int) -> bool:
-        """Whether the entry may leave that atom of the owner out."""
+        """Tell whether the entry may leave that atom of the owner out."""
         atom = self.owner[place]
         return self._is_light(place) or self._is_reason(place) or atom.clause in self.remarks
 
@@ -154,7 +156,7 @@ class Alignment:
         return frozenset(number for number in range(len(self.said)) if is_remark(self, number))
 
     def _is_light(self, place: int) -> bool:
-        """Whether the atom says nothing of its own there."""
+        """Tell whether the atom adds no meaning there."""
         atom = self.owner[place]
         match atom.kind:
             case Kind.SELF:
@@ -174,12 +176,13 @@ class Alignment:
         return atom.passive and atom.key in self.lexicon.naming
 
     def _is_wanted(self, clause: int) -> bool:
-        """Whether what should be became what the user wants."""
+        """Tell whether a "should" became what the user wants."""
         persons = any(atom.kind in {Kind.SELF, Kind.THIRD, Kind.YOU} for atom in self.clause(clause))
         return not persons and any(self.written[each].wish for each, other in self.links if other == clause)
 
     def _is_merged(self, place: int) -> bool:
-        """Whether a "she" is not needed, since the entry goes on right after the clause that names her."""
+        """Tell whether a "she" is not needed, since the entry continues directly after the clause that names
+        her."""
         clause = self.owner[place].clause
         at = next(
             (at for at, each in enumerate(self.places) if each > place and self.owner[each].clause == clause),
@@ -189,19 +192,20 @@ class Alignment:
         return self.owner[place].leads and before >= 0 and self.owner[before].clause == clause - 1
 
     def is_negated(self, place: int) -> bool:
-        """Whether a "not" stands before it in its clause: "not always" is not "not"."""
+        """Tell whether a "not" stands before it in its clause: "not always" is not "not"."""
         clause = self.owner[place].clause
         return any(atom.kind in DENIALS and atom.clause == clause for atom in self.owner[:place])
 
     def is_order(self, place: int, *, ours: bool = False) -> bool:
-        """Whether the clause begins with that verb and names nobody who does it, or with `ours` only "we"."""
+        """Tell whether the clause begins with that verb and names nobody who does it, or with `ours` only
+        "we"."""
         clause = self.owner[place].clause
         before = [atom for atom in self.owner[:place] if atom.clause == clause]
         we = self.lexicon.we if ours else frozenset[str]()
         return all(atom.kind in DENIALS or atom.kind is Kind.FILLER or atom.key in we for atom in before)
 
     def _is_bare(self, clause: int) -> bool:
-        """Whether the entry names what to use and states no fact: "Have Bob call" is not "Bob calls"."""
+        """Tell whether the entry names what to use and states no fact: "Have Bob call" is not "Bob calls"."""
         about = [self.written[each] for each, other in self.links if other == clause]
         if any(each.wish for each in about):
             return True
@@ -210,7 +214,8 @@ class Alignment:
         return not changed and not any(each.be for each in about)
 
     def _is_reason(self, place: int) -> bool:
-        """Whether it gives the reason for something that is not denied: "because" itself, or all after it."""
+        """Tell whether it gives the reason for something that is not denied: "because" itself, or everything
+        after it."""
         because = self.lexicon.because
         at = next((at for at in range(place, -1, -1) if self.owner[at].key in because), 0)
         if not at or any(clause.negated for clause in self.said[: self.owner[at].clause]):
@@ -220,21 +225,21 @@ class Alignment:
 
 
 def _passes(found: Alignment, reason: Sequence[Atom]) -> bool:
-    """Whether an order has a reason that holds for some time only: "because I'm in a hurry"."""
+    """Tell whether an order has a reason that is temporary: "because I'm in a hurry"."""
     lexicon = found.lexicon
     times = any(atom.key in lexicon.times or atom.key in lexicon.limits for atom in reason)
     return times and _is_order(found)
 
 
 def is_remark(found: Alignment, number: int) -> bool:
-    """Whether the clause belongs to a remark at the end that the entry leaves out as a whole."""
+    """Tell whether the clause belongs to a final remark that the entry leaves out as a whole."""
     last = max((found.owner[place].clause for place in found.places if place >= 0), default=-1)
     if number <= last or last < 0 or found.tied:
         return False
     atoms = [atom for atom in found.owner if atom.clause > last]
     tail = found.said[last + 1 :]
     if tail[0].remark == CONSEQUENCE:
-        reason = atoms[0].key in found.lexicon.because  # Which `_is_reason` decides about.
+        reason = atoms[0].key in found.lexicon.because  # `_is_reason` decides about these.
         return not reason and not any(found.lexicon.is_doubt(atom.key) for atom in atoms)
     starts = {atom.clause: atom for atom in reversed(atoms)}
     if any(found.lexicon.turns(atom.key) for atom in atoms) or any(
@@ -252,7 +257,8 @@ def is_remark(found: Alignment, number: int) -> bool:
 
 
 def _stands_alone(found: Alignment, atoms: Sequence[Atom]) -> bool:
-    """Whether it stands beside a statement as a remark or as an order, and nothing in it may limit both."""
+    """Tell whether it stands beside a statement as a remark or as an order, and nothing in it may limit
+    both."""
     lexicon = found.lexicon
     words = [atom for atom in atoms if atom.kind is Kind.CONTENT]
     if lexicon.drops_subjects or atoms[0].bound != SOFT or len(words) < _LEAST - 1:
@@ -277,20 +283,20 @@ def _has_state(found: Alignment, atoms: Sequence[Atom]) -> bool:
 
 
 def _repeats(found: Alignment, atoms: Sequence[Atom]) -> bool:
-    """Whether it has no word that was not there before."""
+    """Tell whether it has no word that was not there before."""
     before = {atom.key for atom in found.owner if atom.clause < atoms[0].clause}
     return all(atom.kind is Kind.FILLER or atom.key in before for atom in atoms)
 
 
 def _is_new(found: Alignment, atoms: Sequence[Atom]) -> bool:
-    """Whether it has no content word that was there before, so that it cannot deny a part of it."""
+    """Tell whether it has no content word that was there before, so that it cannot deny a part of it."""
     before = [atom for atom in found.owner if atom.clause < atoms[0].clause and atom.kind is Kind.CONTENT]
     words = [atom for atom in atoms if atom.kind is Kind.CONTENT]
     return len(words) > 1 and not any(same(one, other, found.lexicon) for one in before for other in words)
 
 
 def _is_order(found: Alignment) -> bool:
-    """Whether the sentence begins with a verb that nobody does, or asks for something."""
+    """Tell whether the sentence begins with a verb without a subject, or asks for something."""
     atoms, clause = found.clause(0), found.said[0]
     if clause.be or any(atom.kind is Kind.SELF for atom in atoms):
         return clause.polite
@@ -301,7 +307,7 @@ def _is_order(found: Alignment) -> bool:
 
 
 def _may_pass(found: Alignment, tail: Sequence[Clause], atoms: Sequence[Atom]) -> bool:
-    """Whether an order may hold only as long as this does: "Skip the tests, I'm in a hurry"."""
+    """Tell whether an order may hold only as long as this does: "Skip the tests, I'm in a hurry"."""
     persons = any(atom.kind is Kind.SELF for atom in atoms)
     state = found.lexicon.drops_subjects or any(atom.predicate or atom.kind is Kind.HAVE for atom in atoms)
     if any(atom.key in found.lexicon.times for atom in atoms):

@@ -1,13 +1,13 @@
-"""Find the version of a file that an editor had read when it saved the file.
+"""Find the version of a file that an editor had open when it saved the file.
 
-Nobody can see what an editor has read. It may have held an old version for hours, and a lesson that was
-learned meanwhile is missing in what it saves. So a save counts as made from the newest version that has left
-a trace in it: an entry that came with that version, word for word or in other words. What came later is newer
-than the edit, and its absence is no removal.
+Nobody can see what an editor has loaded. It may have held an old version for hours, and then its save lacks a
+lesson that was learned in the meantime. So a save counts as based on the newest version that has left a trace
+in it: an entry that came with that version, word for word or in other words. Later entries are newer than the
+edit, and their absence is no removal.
 
-Without such a trace there are two explanations, and they cannot always be told apart. If the save is an old
-version as it was, the owner has removed what came next, unless nobody has read the newest file. Otherwise
-what is newer is kept, and the owner is told.
+Without such a trace there are two explanations, and they cannot always be told apart. If the save equals an
+old version, the owner has removed what came next, unless nobody has read the newest file. Otherwise newer
+entries are kept, and the owner is told.
 """
 
 from collections.abc import Collection, Sequence
@@ -27,16 +27,17 @@ from hone.knowledge.merge import OLDER, Merged, Save, Saved, Split, merge
 from hone.knowledge.resemblance import contradicts, resembles
 
 MOST = 200
-"""Changes of a target that are looked at."""
+"""The most changes of a target to check."""
 _ALIKE, _SAME = 0.6, 0.85
-"""Letters that two pieces share, if one may have become the other: with its meaning, or whatever it is."""
+"""The fewest letters that two pieces share if one may have become the other: with the same meaning, or with
+any."""
 _TELLING = 3
-"""Words of a line that two people hardly write alike by chance."""
+"""The fewest words of a line that two people hardly write alike by chance."""
 
 
 class Version(Struct, frozen=True):
-    """What an editor may have held. `change` brought this version; `resaved`: the owner has saved an older
-    buffer since, and what that save added is part of the text."""
+    """A version that an editor may have held. `change` brought it; `resaved`: the owner has saved an older
+    buffer since, and the text includes what that save added."""
 
     text: str
     change: ChangeId | None = None
@@ -63,15 +64,15 @@ class _Made(Struct, frozen=True):
 
     @property
     def is_read(self) -> bool:
-        """Whether an editor has shown by this change that it held the newest version."""
+        """Tell whether an editor has shown by this change that it held the newest version."""
         return self.by_hand and not self.change.author.tool
 
 
 async def load_versions(
     ledger: Ledger, target: Target, path: str, published: str, split: Split
 ) -> Sequence[Version]:
-    """Return what an editor may have read, the newest first. `published` is the digest of what was last put
-    on the disk; empty if nothing was, or if it was taken away."""
+    """Return what an editor may have read, newest first. `published` is the digest of what was last written
+    to disk; empty if nothing was, or if it was removed."""
     made = await _load_made(ledger, target, path)
     start = next((at for at, each in enumerate(made) if (each.after or "") == published), len(made))
     end = next((at + 1 for at, each in enumerate(made) if at >= start and each.is_read), len(made))
@@ -82,7 +83,7 @@ async def load_versions(
     if not known:
         return [Version(texts.get(published, ""))]
     found, first = [Version(texts[each.after or ""], each.id) for each in known], known[-1]
-    # A journal may be begun in an editor while the first lesson is learned; nobody begins a skill twice.
+    # A journal may be started in an editor while the first lesson is learned; nobody starts a skill twice.
     if not first.is_read and (first.before or places.is_journal(target)) and (first.before or "") in texts:
         found.append(Version(texts[first.before or ""]))
     return _resave(found, [each.is_resaved for each in known], split)
@@ -100,7 +101,7 @@ async def _load_made(ledger: Ledger, target: Target, path: str) -> list[_Made]:
 
 
 async def _load_texts(ledger: Ledger, names: Collection[str]) -> dict[str, str]:
-    """Return the texts that are there. An old one may have been erased, or be damaged."""
+    """Return the texts that exist. An old one may be erased or damaged."""
     contents, wanted = {"": b""}, {name for name in names if name}
     try:
         contents |= await ledger.contents(wanted)
@@ -112,8 +113,8 @@ async def _load_texts(ledger: Ledger, names: Collection[str]) -> dict[str, str]:
 
 
 def _resave(found: Sequence[Version], resaved: Sequence[bool], split: Split) -> list[Version]:
-    """Add to each version what later saves of older buffers have added: the editor has that, too. A version
-    before such a save is the one after it; any other change is taken back."""
+    """Add to each version what later saves of older buffers have added, since the editor has that, too. A
+    version before such a save is the one after it; any other change is reverted."""
     versions, after = [found[0]], found[0].text
     for at, (newer, version) in enumerate(pairwise(found)):
         if not resaved[at]:
@@ -126,9 +127,9 @@ def _resave(found: Sequence[Version], resaved: Sequence[bool], split: Split) -> 
 
 
 def choose(versions: Sequence[Version], saved: str, split: Split, *, unread: bool) -> Version:
-    """Return the version that a save was made from. `unread`: nobody has read the newest one before the save.
-    A file that was emptied is empty on purpose. One that says what an old version said was made from the next
-    one, by removing what came with it: nobody saves a file without a change."""
+    """Return the version that a save was based on. `unread`: nobody has read the newest one before the save.
+    An emptied file is empty on purpose. A save that equals an old version was made from the next one, by
+    removing what came with it: nobody saves a file without a change."""
     newest, pieces = versions[0], _pieces(saved, split)
     if not pieces:
         return newest
@@ -159,18 +160,18 @@ def _pieces(text: str, split: Split) -> list[str]:
 
 
 def _telling(pieces: Sequence[str]) -> Sequence[str]:
-    """Leave out lines that say little, such as headings, where there are others."""
+    """Drop lines that say little, such as headings, if there are others."""
     telling = [each for each in pieces if each.startswith(MARK) or len(each.split()) >= _TELLING]
     return telling or pieces
 
 
 def _is_reworded(piece: str, written: Sequence[str], lost: Sequence[str]) -> bool:
-    """Whether the owner wrote this piece in other words, and not an older one."""
+    """Tell whether the owner wrote this piece in other words, and it is not an older one."""
     return any(_is_like(piece, new) and not any(_is_like(old, new) for old in lost) for new in written)
 
 
 def _is_like(one: str, other: str) -> bool:
-    """Whether the one may have become the other under somebody's hands."""
+    """Tell whether one may have become the other by editing."""
     if one in other:
         return True
     ratio = SequenceMatcher(None, one, other).ratio()
@@ -178,15 +179,15 @@ def _is_like(one: str, other: str) -> bool:
 
 
 async def take_save(ledger: Ledger, target: Target, path: str, published: str, save: Save) -> Saved:
-    """Return what a save makes of a file. `published` is the digest of what was last put on the disk; empty
-    if nothing was, or if it was taken away."""
+    """Return the result of a save. `published` is the digest of what was last written to disk; empty if
+    nothing was, or if it was removed."""
     if not published and not places.is_journal(target):
         return take(save, [Version("")])
     return take(save, await load_versions(ledger, target, path, published, save.split))
 
 
 def take(save: Save, versions: Sequence[Version]) -> Saved:
-    """Merge what the owner saved with what is held, on the version that it was made from."""
+    """Merge what the owner saved with what is held, based on the version that it came from."""
     base = choose(versions, save.saved, save.split, unread=save.unread)
     merged = merge(base.text, save.held, save.saved, save.split, both=save.both)
     is_met = any(set(each.ours) - set(each.base) or not save.both for each in merged.clashes)
@@ -197,7 +198,8 @@ def take(save: Save, versions: Sequence[Version]) -> Saved:
 
 
 def _describe_newer(save: Save, versions: Sequence[Version], merged: Merged) -> list[str]:
-    """Say what was kept or stays removed although the save says otherwise, and did not meet the edit."""
+    """Describe what was kept or stays removed although the save says otherwise, where it did not conflict
+    with the edit."""
     place, split, notices = save.place, save.split, list[str]()
     there, now = _pieces(save.saved, split), _pieces(merged.text, split)
     met = {*there, *(piece.strip() for clash in merged.clashes for piece in clash.ours)}
@@ -235,7 +237,7 @@ def _quoted(piece: str) -> str:
 
 
 def _find_change(versions: Sequence[Version], piece: str, split: Split) -> ChangeId | None:
-    """Return the change that brought a piece."""
+    """Return the change that added a piece."""
     found = None
     for version in versions:
         if piece not in _pieces(version.text, split):

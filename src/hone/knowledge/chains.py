@@ -1,4 +1,4 @@
-"""Read what took the place of what: the chain of an entry from its first wording to the one in use."""
+"""Trace replacements: the chain of an entry from its first wording to the current one."""
 
 from collections.abc import Mapping, Sequence
 
@@ -12,8 +12,8 @@ from hone.knowledge.resemblance import resembles
 
 
 class Link(Struct, frozen=True):
-    """A change after which `now` stood where `before` had stood. With an empty `now` the entry was removed;
-    without `before` it is the first wording."""
+    """A change that replaced `before` with `now`. With an empty `now` the entry was removed; without `before`
+    it is the first wording."""
 
     entry: Entry
     before: tuple[str, ...] = ()
@@ -46,7 +46,7 @@ def _follow(
     while wanted:
         text = wanted.pop()
         for link in links:
-            # What was removed can come back in the same words.
+            # A removed entry can return in the same words.
             ends, goes = ((link.now,), link.before) if back else ((*link.before, link.now), (link.now,))
             if text in ends:
                 chain[link.entry.id, link.now] = link
@@ -73,8 +73,8 @@ async def _read_links(ledger: Ledger, target: Target) -> Mapping[ChangeId, list[
 
 
 def pair(entry: Entry, came: Sequence[str], gone: Sequence[str]) -> list[Link]:
-    """Say which of the entries that came took the place of which that went. A single one took the place of
-    all of them; of several, each that of those it resembles."""
+    """Match new entries with the ones they replaced. A single new entry replaced all of them; of several,
+    each replaced those it resembles."""
     if len(came) == 1:
         return [Link(entry, tuple(gone), came[0])]
     links = [Link(entry, tuple(old for old in gone if resembles(new, old)), new) for new in came]

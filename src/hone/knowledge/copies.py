@@ -1,7 +1,7 @@
-"""Write copies of skills where other agents read them, and never over what a person wrote.
+"""Write copies of skills where other agents read them, and never overwrite what a person wrote.
 
-A copy is a target of the ledger whose files lie outside of the home: a folder, or a section between two marks
-of a file. What lies there must be what Hone last wrote, or nothing; everything else is a person's.
+A copy is a target of the ledger whose files lie outside the home: a folder, or a section between two marks of
+a file. Its place must hold what Hone last wrote, or nothing; everything else is a person's.
 """
 
 import os
@@ -22,27 +22,27 @@ from hone.knowledge.folding import Files
 T = TypeVar("T")
 Aside = Callable[[Callable[[], T]], Awaitable[T]]
 TEXT = "section.md"
-"""The one content of a section."""
+"""The only content of a section."""
 _MARK = regex(r"^<!-- hone: (begin|end) ([a-z0-9-]+) -->$")
 Published = Mapping[str, PublishedFile]
 
 
 class Copies:
-    """Checks and writes copies. `aside` does what may block in a thread."""
+    """Checks and writes copies. `aside` runs blocking work in a thread."""
 
     def __init__(self, ledger: Ledger, aside: Aside[None]) -> None:
         self._ledger = ledger
         self._aside = aside
 
     async def check(self, target: Target, wanted: Collection[str] = ()) -> None:
-        """Raises Refused if a person wrote or changed what lies there, or where one of the `wanted` files is
-        to go."""
+        """Raise Refused if a person wrote or changed a copy, or something where one of the `wanted` files
+        belongs."""
         held, published = await folding.load(self._ledger, target), await self._published(target)
         check = _check_folder if target.startswith(COPY) else _check_section
         await self._aside(lambda: check(target, held, published, wanted))
 
     async def publish(self, target: Target, files: Files) -> None:
-        """Write the files of a copy, and take away those that are no longer in it. Raises StoreError."""
+        """Write the files of a copy, and remove those that are no longer in it. Raises StoreError."""
         published = await self._published(target)
         made: dict[str, PublishedFile | None] = {}
 
@@ -103,7 +103,7 @@ def _outer(target: Target) -> Path:
 def _write_folder(
     target: Target, files: Files, published: Published, made: dict[str, PublishedFile | None]
 ) -> None:
-    """Write what is missing or another. What a person saved since the check stays."""
+    """Write what is missing or different. What a person has saved since the check stays."""
     tree, name = _find(target)
     for path, data in sorted(files.items()):
         found = tree.read(f"{name}/{path}")
@@ -123,7 +123,7 @@ def _write_folder(
 
 
 def _is_ours(found: str, *known: PublishedFile | None) -> bool:
-    """Tell whether what lies there, by digest, is what Hone wrote."""
+    """Tell whether a place holds, by digest, what Hone wrote."""
     return any(each is not None and each.digest == found for each in known)
 
 
@@ -136,8 +136,8 @@ def _saved_meanwhile(target: Target) -> StoreError:
 
 
 def split(text: str, name: str) -> tuple[str, str | None, str]:
-    """Return what comes before the section of this name, the section, and what comes after it; None if there
-    is no such section. Raises Refused if its marks do not match."""
+    """Return the text before the section of this name, the section, and the text after it; None if there is
+    no such section. Raises Refused if its marks do not match."""
     lines = text.splitlines(keepends=True)
     marks = [
         (at, found[1])
@@ -155,8 +155,8 @@ def split(text: str, name: str) -> tuple[str, str | None, str]:
 
 
 def join(text: str, name: str, section: str | None) -> str:
-    """Return a text with this section in the place of the old one, at the end if there was none; None takes
-    it away."""
+    """Return a text with this section in place of the old one, or at the end if there was none. None removes
+    it."""
     before, old, after = split(text, name)
     if section is None and old is None:
         return text
@@ -209,7 +209,8 @@ def _decode(target: Target, data: bytes) -> str:
 
 
 def _mode(path: Path) -> int:
-    """Return who may read a file that others share; a new one is for everybody who may read the folder."""
+    """Return the file mode of a file that others share; everybody who may read the folder may read a new
+    one."""
     try:
         return path.lstat().st_mode & 0o777
     except OSError:

@@ -1,6 +1,7 @@
-"""Recognize what the owner does with a sentence: asks, takes something back, asks for a procedure to be kept.
+"""Recognize what the owner does with a sentence: ask a question, take something back, ask to keep a
+procedure.
 
-And recognize claims that a tool does not work: they go out of date, and an agent that believes them does not
+Also recognize claims that a tool does not work: they go out of date, and an agent that believes them does not
 try again.
 """
 
@@ -23,21 +24,21 @@ _NEXT = regex(
 _ORDER = regex(
     r"(?:^|[.,;:!?(–—]\s*|\b(?:please|and|but|or|so|then|also|just|i|we|you) )(?:do not|don't) \w+"
 )
-"""What is forbidden, or what people do not do: no claim about a tool."""
+"""What is forbidden, or what people do not do. It is no claim about a tool."""
 _WIDE = regex("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _LONGEST = 20_000
-"""Characters of a message that is looked at."""
+"""The most characters of a message to check."""
 
 
 def only_asks(owner: Sequence[str]) -> bool:
-    """Whether the owner's words are nothing but questions: they state nothing."""
+    """Tell whether the owner's words are only questions, which state nothing."""
     read_all = [sentence for text in owner for sentence in _read(text)]
     return bool(read_all) and not any(sentence.tells for sentence in read_all)
 
 
 def takes_back(entry: str, owner: Sequence[str]) -> bool:
-    """Whether a sentence of the owner's takes this very entry back: it has its words and a denial or a word
-    such as "forget", and no others."""
+    """Tell whether a sentence of the owner's takes back this very entry: it has its words plus a denial or a
+    word such as "forget", and no others."""
     wanted = gist(entry)
     return wanted.size > 0 and any(_takes_back(entry, each) for each in _statements(owner))
 
@@ -52,13 +53,13 @@ def _takes_back(entry: str, sentence: str) -> bool:
 
 
 def is_negative_claim(text: str) -> bool:
-    """Whether a lesson says that something does not work. What is said of the user is none."""
+    """Tell whether a lesson says that something does not work. Statements about the user do not count."""
     return split_claim(text) is not None
 
 
-@lru_cache(maxsize=256)  # of an entry it is asked several times
+@lru_cache(maxsize=256)  # asked several times for an entry
 def split_claim(text: str) -> tuple[str, str] | None:
-    """Return what stands before and after the words that something does not work; None if there are none."""
+    """Return the text before and after the words that something does not work; None if there are none."""
     plain = _ORDER.sub(" ", text.casefold().replace("’", "'"))
     found = next(filter(None, (pattern.search(plain) for pattern in _claims())), None)
     if found is None or {word.partition("'")[0] for word in _words(text)} & detect(text).users:
@@ -67,20 +68,20 @@ def split_claim(text: str) -> tuple[str, str] | None:
 
 
 def speaks_of_change(owner: Sequence[str]) -> bool:
-    """Whether the owner may have changed their mind. "And now read this" is only the next task."""
+    """Tell whether the owner may have changed their mind. "And now read this" is only the next task."""
     said = [_NEXT.sub(" ", text.casefold()) for text in owner]
     return any(_words(text) & _changing() or _changing_phrase().search(text) for text in said)
 
 
 def asks_to_keep(owner: Sequence[str]) -> bool:
-    """Whether the owner asks for a procedure to be kept."""
+    """Tell whether the owner asks for a procedure to be kept."""
     found = (_words(each) for each in _statements(owner))
     return any(words & _procedures() and words & _saving() for words in found)
 
 
 def asks_to_change(name: str, owner: Sequence[str]) -> bool:
-    """Whether the owner asks for a change of the skill of this name. Where the name could be ordinary words,
-    the sentence must say that a skill is meant."""
+    """Tell whether the owner asks to change the skill of this name. If the name could be ordinary words, the
+    sentence must say that it means a skill."""
     spoken = re.compile(rf"\b{'[- ]'.join(map(re.escape, name.split('-')))}\b")
     for sentence in _statements(owner):
         plain, words = " ".join(sentence.casefold().split()), _words(sentence)
@@ -97,13 +98,13 @@ def _statements(owner: Sequence[str]) -> Iterator[str]:
                 yield text[start:end]
 
 
-@lru_cache(maxsize=64)  # what the owner said is asked about again and again
+@lru_cache(maxsize=64)  # asked again and again for the same words
 def _read(text: str) -> tuple[Sentence, ...]:
     return tuple(read(text[:_LONGEST], detect(text[:_LONGEST]), entry=False))
 
 
 def _words(text: str) -> frozenset[str]:
-    """With "no longer" and its like as one word, as the languages list them."""
+    """Return the words, with "no longer" and the like as one word, as the languages list them."""
     plain = text.casefold().replace("’", "'")
     found = set(_WORD.findall(plain))
     return frozenset(found | set(gist(text).order))
@@ -126,7 +127,7 @@ def _changing() -> frozenset[str]:
 
 @cache
 def _changing_phrase() -> re.Pattern[str]:
-    """What is no word by itself: several, or one of a language without spaces between words."""
+    """Return a pattern for phrases: several words, or a word of a language without spaces."""
     found = [word for word in _changing() if "_" in word or _WIDE.search(word)]
     return re.compile("|".join(re.escape(word.replace("_", " ")) for word in found))
 

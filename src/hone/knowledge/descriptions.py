@@ -19,12 +19,12 @@ from hone.knowledge.wording import is_text, phrase, read_lessons, rows, steps
 
 WAITS, BACK = "waits", ", and back again"
 ROUTINE = (ChangeKind.AGE, ChangeKind.WAKE, ChangeKind.DEMOTE, ChangeKind.RECOVER)
-"""Changes that follow from counting or checking and teach nothing."""
+"""Changes that follow from counting or checking, and teach nothing."""
 
 
 class DescribedChange(Struct, frozen=True):
-    """A change with what it did; `fate` is what became of it, in a few words. `others` are answered or undone
-    with it. `answered` is what the change says that this one is about, if it changed nothing itself."""
+    """A change with what it did; `fate` is its outcome in a few words. `others` are answered or undone with
+    it. `answered` is the text of the change that this one is about, if it changed nothing itself."""
 
     entry: Entry
     steps: tuple[Step, ...]
@@ -45,7 +45,7 @@ class DescribedChange(Struct, frozen=True):
 
     @property
     def words(self) -> str:
-        """What it says, on one line."""
+        """Return its text on one line."""
         first, *more = self.lessons
         about = self.entry.change.about
         return "; ".join(
@@ -54,7 +54,7 @@ class DescribedChange(Struct, frozen=True):
 
 
 def is_doubtful(change: Change) -> bool:
-    """Tell whether a change took effect without the owner having said or done it."""
+    """Tell whether a change took effect without the owner saying or doing it."""
     active = change.standing is ChangeState.ACTIVE and bool(change.deltas)
     return active and not change.confirmed and change.kind not in ROUTINE
 
@@ -72,7 +72,7 @@ async def describe(keeper: Keeper, entries: Iterable[Entry]) -> list[DescribedCh
 
 
 async def _answered(keeper: Keeper, entry: Entry) -> tuple[LessonText, ...]:
-    """What the change says that this one is about; nothing if it changed something itself."""
+    """Return the text of the change that this one is about; nothing if it changed something itself."""
     if entry.change.deltas or entry.change.about is None:
         return ()
     other = await keeper.ledger.entry(entry.change.about)
@@ -80,7 +80,7 @@ async def _answered(keeper: Keeper, entry: Entry) -> tuple[LessonText, ...]:
 
 
 async def describe_groups(keeper: Keeper, entries: Iterable[Entry]) -> list[DescribedChange]:
-    """Describe one change of each group, with the others in it."""
+    """Describe one change of each group, together with the others in it."""
     found: list[DescribedChange] = []
     seen: set[str] = set()
     for entry in entries:
@@ -106,13 +106,13 @@ async def fate(keeper: Keeper, entry: Entry) -> str:
 
 
 def stat(steps: Iterable[Step]) -> str:
-    """Count lines that came and lines that went; empty where no line did."""
+    """Count added and removed lines; empty if there are none."""
     signs = [row[0] for step in steps for row in rows(step, around=0)]
     return f"+{signs.count('+')} −{signs.count('-')}" if signs else ""
 
 
 class Sign(StrEnum):
-    """What a row of a diff is."""
+    """The type of a row of a diff."""
 
     HEAD = "head"
     PLACE = "@"
@@ -120,11 +120,11 @@ class Sign(StrEnum):
     WENT = "-"
     SAME = " "
     END = "end"
-    """A line that has no end."""
+    """A line without a line ending."""
 
 
 def diff(target: Target, steps: Iterable[Step]) -> Iterator[tuple[Sign, str]]:
-    """Yield a unified diff, with paths below the home, or below / for what lies elsewhere."""
+    """Yield a unified diff, with paths below the home, or below / for files elsewhere."""
     folder = places.folder_of(target)
     for step in steps:
         place = visible(f"{folder}/{step.path}" if folder else step.path).lstrip("/")
@@ -140,7 +140,7 @@ def diff(target: Target, steps: Iterable[Step]) -> Iterator[tuple[Sign, str]]:
 
 
 def _signed(row: str) -> Iterator[tuple[Sign, str]]:
-    """To the byte: an end of line that is another one can be seen."""
+    """Compare to the byte, so that a changed line ending shows."""
     sign = Sign(row[0])
     yield sign, visible(row.removesuffix("\n"))
     if not row.endswith("\n") and sign is not Sign.PLACE:

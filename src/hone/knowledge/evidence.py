@@ -15,9 +15,9 @@ from hone.core.visible import one_line, visible
 from hone.knowledge.sentences import sentences
 
 LEAST = 3
-"""Letters and digits of a quote: fewer stand everywhere. An ideograph counts as two."""
+"""The fewest letters and digits of a quote: fewer stand everywhere. An ideograph counts as two."""
 _LONGEST = 12
-"""Sentences of a quote; a longer one stands for the whole message."""
+"""The most sentences of a quote; a longer one stands for the whole message."""
 _NUMBER = regex(r"#?\s?(\d{1,9})")
 _SPACE = regex(r"\s+")
 _SIGNS = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "–": "-", "—": "-"})
@@ -25,7 +25,7 @@ _WIDE = regex("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\
 
 
 class Located(Struct, frozen=True):
-    """`said` are the owner's words among it, to the ends of their sentences."""
+    """`said` are the owner's words among it, extended to full sentences."""
 
     evidence: tuple[Evidence, ...]
     said: tuple[Said, ...]
@@ -36,7 +36,7 @@ class Located(Struct, frozen=True):
 
 
 def locate(claims: Sequence[str], source: Source) -> Located:
-    """A claim is a number of a message, counted from 1, or words that stand in one. Raises Refused."""
+    """Locate the evidence: a message number, counted from 1, or words from a message. Raises Refused."""
     nodes = source.transcript.nodes
     found = [_found(claim, nodes) for claim in claims]
     evidence = dict.fromkeys(
@@ -47,20 +47,20 @@ def locate(claims: Sequence[str], source: Source) -> Located:
 
 
 def find_cited(nodes: Sequence[Node], evidence: Evidence) -> Node | None:
-    """Return the message that evidence names. A conversation that was shortened counts its messages anew; the
-    digest still tells which one is meant."""
+    """Return the message that evidence names. A shortened conversation renumbers its messages; the digest
+    still identifies the right one."""
     at = evidence.message - 1
     return next((node for node in (*nodes[at : at + 1], *nodes) if node.digest == evidence.digest), None)
 
 
 def _found(claim: str, nodes: Sequence[Node]) -> tuple[int, str, Trust]:
-    """The number of the message, the owner's words if they are the owner's, and the label of the words."""
+    """Return the message's number, its words if they are the owner's, and their label."""
     if given := _NUMBER.fullmatch(claim.strip()):
         return _numbered(int(given[1]), nodes)
     wanted = _folded(claim).strip(" \"'.")
     if _weight(wanted) < LEAST:
         raise Refused(f"“{one_line(claim, 60)}” is too short; quote a few words, or give the message number.")
-    # The owner's words before all others, and what was said last before what was said first.
+    # The owner's words first, and later words before earlier ones.
     said = [(number, node) for number, node in enumerate(nodes, 1) if not node.message.template]
     for number, node in sorted(said, key=lambda each: (each[1].is_owners, each[0]), reverse=True):
         for text in _texts(node.message):
@@ -97,13 +97,13 @@ def _texts(message: Message) -> Iterator[str]:
 
 
 def _folded(text: str) -> str:
-    """Without differences of case, of white space and of signs that programs change on their own."""
+    """Normalize case, white space and signs that programs change automatically."""
     plain = unicodedata.normalize("NFKC", visible(text).translate(_SIGNS)).casefold()
     return _SPACE.sub(" ", plain).strip()
 
 
 def _place(wanted: str, text: str) -> int:
-    """Whole words only: `use` does not stand in `user`."""
+    """Match whole words only: `use` does not occur in `user`."""
     at = text.find(wanted)
     while at >= 0:
         if not (_splits(text, at) or _splits(text, at + len(wanted))):
@@ -122,7 +122,7 @@ def _weight(text: str) -> int:
 
 
 def _widened(text: str, wanted: str) -> str:
-    """To the whole sentences that hold the words: half a sentence can be the opposite of the whole."""
+    """Widen to whole sentences: half a sentence can mean the opposite of the whole."""
     spans = sentences(text)
     for count in range(min(len(spans), _LONGEST)):
         for (start, _), (_, end) in zip(spans, spans[count:], strict=False):

@@ -1,4 +1,4 @@
-"""Tell what a file of the home means: is it as it was published, older, edited or gone?"""
+"""Classify a file of the home: is it as published, older, edited or gone?"""
 
 from collections.abc import Mapping
 from enum import Enum, auto
@@ -9,7 +9,7 @@ from hone.core.ledger import Held, PublishedFile, Target
 from hone.knowledge import places
 
 COARSE = 1_000
-"""If a time is a multiple of so many nanoseconds, the file system may keep no finer ones. Then a file may be
+"""A time that is a multiple of this many nanoseconds suggests a coarse file system, where a file may be
 written twice and look the same."""
 
 
@@ -17,21 +17,22 @@ class FileState(Enum):
     FINE = auto()
     """The file says what the ledger says, or neither is there."""
     MOVED = auto()
-    """The same content in another file: an editor saved it, or a publication was cut off before its note."""
+    """The same content in another file: an editor saved it, or a publication was cut off before it was
+    noted."""
     STALE = auto()
-    """An earlier version, left by a process that was killed before it could publish: publish it again."""
+    """An earlier version, left by a process that was killed before it could publish. Publish it again."""
     MISSING = auto()
-    """It was published and somebody took it away."""
+    """It was published and somebody removed it."""
     EDITED = auto()
     """Somebody wrote it."""
     BUSY = auto()
-    """Somebody is writing it this very moment: leave it alone until that is done."""
+    """Somebody is writing it right now: leave it alone until that is done."""
 
 
 def compare(held: str | None, published: PublishedFile | None, found: PublishedFile | None) -> FileState:
-    """Return what a file means: `held` is what the ledger says, `published` what was last put there, `found`
-    what lies there now. A file that is still the one that was published was not touched. The same old bytes
-    in another file are somebody's decision: the owner took back what was learned."""
+    """Return the state of a file: `held` is what the ledger says, `published` what was last written, `found`
+    what is there now. A file that is still the published one was not touched. The same old bytes in another
+    file are a decision: the owner took back what was learned."""
     if found is None:
         return _gone(held, published)
     if found.digest == held:
@@ -46,7 +47,7 @@ def _gone(held: str | None, published: PublishedFile | None) -> FileState:
 
 
 class ReadState(Struct, frozen=True):
-    """One place of a target, as it lies on the disk."""
+    """One place of a target, as found on disk."""
 
     place: str
     path: str
@@ -59,7 +60,7 @@ class ReadState(Struct, frozen=True):
 
 
 def is_same(published: PublishedFile | None, seen: tuple[int, ...] | int | None) -> bool:
-    """Tell whether a place looks as it did when it was published. What nobody can look at is not the same."""
+    """Tell whether a place looks as it did when it was published. An unreadable place does not."""
     if published is None or not isinstance(seen, tuple):
         return published is None and seen is None
     _, inode, _, modified, _ = seen
@@ -72,8 +73,8 @@ def glance_state(
     published: Mapping[str, PublishedFile],
     seen: tuple[int, ...] | int | None,
 ) -> FileState:
-    """Return what a file of the journal means by its looks alone: FINE, STALE, or EDITED for all that needs
-    a closer look."""
+    """Return the state of a journal file by its metadata alone: FINE, STALE, or EDITED for anything that
+    needs a closer look."""
     place = places.place_of(target)
     known = published.get(place)
     if published.keys() - {place} or not is_same(known, seen) or (known and known.modified % COARSE == 0):

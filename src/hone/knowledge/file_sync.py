@@ -1,4 +1,4 @@
-"""Publish what the ledger says as files, and merge the owner's edits into the ledger."""
+"""Publish the ledger's content as files, and merge the owner's edits into the ledger."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
@@ -45,22 +45,22 @@ OWNER = Author(Actor.OWNER)
 JOURNAL = (places.place_of(MEMORY), places.place_of(USER))
 PROSE = (".md", ".txt", ".rst")
 _HOUSEKEEPING = regex(r"/\.|~$|(^|/)#[^/]*#$|(^|/)(4913|sed\w{6})$|___jb_(tmp|old)___$|\.sw[a-p]$")
-"""What editors put beside a file: backups, swap files, probes of the folder, half of a new version."""
+"""What editors leave next to a file: backups, swap files, probes of the folder, half of a new version."""
 
 
 class Laid(Struct, frozen=True):
-    """A folder that the owner has put where skills are: what lies in it, and its files by path."""
+    """A folder that the owner put among the skills: its state, and its files by path."""
 
     listing: Sequence[FoundFile]
     files: Mapping[str, tuple[bytes, PublishedFile]]
 
 
 class FileSync:
-    """`say` takes one plain sentence for the owner. `alone`: nobody else can know this ledger, and so nobody
-    needs to be kept out."""
+    """`say` takes one plain sentence for the owner. `alone`: nobody else can know this ledger, so no locking
+    is needed."""
 
     tries = 1
-    """How often a change is made: under the lock nobody else is faster."""
+    """How often a change is tried: under the lock nobody else is faster."""
 
     def __init__(
         self, ledger: Ledger, disk: FileTree, clock: Clock, say: Callable[[str], None], *, alone: bool = False
@@ -79,27 +79,27 @@ class FileSync:
         """The last change when the journal was last loaded."""
         self._bodies: dict[str, bytes] = {}
         """The contents of the journal as it was last loaded or recorded, by digest."""
-        # One thread may wait for another process's lock while the other one writes files.
+        # One thread may wait for another process's lock while the other writes files.
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="hone-files")
 
     def close(self) -> None:
         self._threads.shutdown()
 
     async def aside(self, work: Callable[[], T]) -> T:
-        """Do what may block in a thread."""
+        """Run work that may block in a thread."""
         return await run_by(self._threads, work)
 
     @asynccontextmanager
     async def lock(self) -> AsyncIterator[None]:
-        """Exclude every other writer of this home, in this process and in others. Not to be cancelled."""
+        """Exclude every other writer of this home, in this process and in others. Do not cancel it."""
         async with self._turn:
             with ExitStack() as held:
                 try:
-                    # Seldom does anybody have it. To take it is quicker than to wake a thread for it.
+                    # Somebody rarely holds it, and taking it is quicker than waking a thread.
                     held.enter_context(nullcontext() if self._alone else self.disk.lock(wait=False))
                 except Busy:
                     await self.aside(lambda: held.enter_context(self.disk.lock()))
-                with suppress(StoreError):  # whoever wants to know looks again
+                with suppress(StoreError):  # callers that want to know check again
                     self._glanced = self.disk.sight(JOURNAL, usable=True)
                 try:
                     yield
@@ -107,15 +107,15 @@ class FileSync:
                     self._glanced = None
 
     async def lay_out(self, name: str, files: Files) -> str:
-        """There is nothing to do and to say: a skill's own folder is there."""
+        """Return nothing: a skill's own folder exists already."""
         return ""
 
     async def folders(self, place: str, known: Collection[str]) -> set[str] | None:
-        """Return the names of the folders right below a place; None if there is no place to look at."""
+        """Return the names of the folders directly below a place; None if there is no such place."""
         return await self.aside(lambda: self.disk.folders(place, known))
 
     async def find_touched(self, skills: Sequence[Target]) -> Sequence[Target]:
-        """Return those whose documents are not the files that were published, without reading them."""
+        """Return the targets whose documents differ from the published files, without reading them."""
         published = await self._ledger.published_files(skills)
         documents = {target: f"{places.folder_of(target)}/{DOCUMENT}" for target in skills}
         sight = await self.sight([*documents.values()])
@@ -129,19 +129,19 @@ class FileSync:
         return await self.aside(lambda: self.disk.sight(paths))
 
     async def is_in_sync(self, target: Target, files: Files) -> bool:
-        """Return whether the files say what the ledger says."""
+        """Tell whether the files match the ledger."""
         seen = await self._survey(target, files)
         return all(each.state is FileState.FINE for each in seen)
 
     async def read(self, target: Target, files: Files) -> Files:
-        """Return `files`, which the ledger holds, or what `sync` makes of them. Raises StoreError."""
+        """Return `files`, which the ledger holds, or the result of `sync`. Raises StoreError."""
         if await self.is_in_sync(target, files):
             return files
         async with self.lock():
             return await self.sync(target)
 
     async def sync(self, target: Target) -> Files:
-        """Return what is held, the owner's edits included; the files then say the same. Under the lock.
+        """Return what is held, the owner's edits included; the files then match. Call it under the lock.
         Raises StoreError if a file cannot be read or used; then nothing is changed."""
         files = await folding.load(self._ledger, target)
         seen = await self._survey(target, files)
@@ -156,8 +156,8 @@ class FileSync:
         return files
 
     async def load(self, targets: Sequence[Target], lag: float = 0) -> Loaded:
-        """Return what parts of the journal hold, the owner's edits included, like `sync` and with fewer looks
-        at ledger and disk. Files that are older than the ledger are published within `lag` seconds."""
+        """Return what parts of the journal hold, the owner's edits included. It works like `sync` with fewer
+        reads of ledger and disk. Files older than the ledger are published within `lag` seconds."""
         view = await self._ledger.view(targets, frozenset(self._bodies), self._latest)
         bodies = {**self._bodies, **view.contents}
         files: dict[Target, Files] = {
@@ -177,20 +177,20 @@ class FileSync:
         return Loaded(files, None if changed else view.latest, since or START, view.kinds)
 
     async def _glance(self, spots: Sequence[str]) -> Seen:
-        """Look at places without opening them. The lock has brought a look at those of the whole home."""
+        """Check places without opening them. The lock has already checked those of the whole home."""
         known = dict(zip(JOURNAL, self._glanced.seen, strict=True)) if self._glanced else {}
         if known.keys() >= set(spots):
             return tuple(known[spot] for spot in spots)
         return (await self.aside(lambda: self.disk.sight(spots, usable=True))).seen
 
     def publish_later(self, target: Target, contents: Mapping[str, bytes], lag: float) -> None:
-        """Write what was just recorded within `lag` seconds, or when `settle` is called. `contents` are what
-        is new, by digest."""
+        """Write what was just recorded within `lag` seconds, or when `settle` is called. `contents` are the
+        new contents, by digest."""
         self._bodies |= contents
         self._late.add(target, lag)
 
     async def settle(self) -> None:
-        """Write now what is still to be written."""
+        """Write immediately what is still to be written."""
         await self._late.settle()
 
     async def _publish_late(self, targets: Sequence[Target]) -> None:
@@ -202,8 +202,8 @@ class FileSync:
             self._say(f"It is recorded, but not printed yet: {error}")
 
     async def adopt(self, names: Sequence[str]) -> None:
-        """Record skills whose folders the owner has put there, all at once. Say which cannot be used, and
-        leave those alone until somebody touches them."""
+        """Record skills whose folders the owner has added, all at once. Report the unusable ones, and leave
+        those alone until somebody changes them."""
         known = await self._ledger.published_files([skill(name) for name in names])
         names = await self.aside(lambda: [name for name in names if not self._is_refused(name, known)])
         if not names:
@@ -234,8 +234,8 @@ class FileSync:
                 await self._ledger.mark_published(published)
 
     def _is_refused(self, name: str, published: Mapping[tuple[Target, str], PublishedFile]) -> bool:
-        """Tell whether a folder could not be used and looks as it did then. One that was touched a moment ago
-        may have changed all the same."""
+        """Tell whether an unusable folder looks unchanged. One that was changed a moment ago may still have
+        changed."""
         known = published.get(_refusal(skill(name)))
         if known is None:
             return False
@@ -247,7 +247,7 @@ class FileSync:
         return _print(listing) == known and known.modified < settled
 
     def _laid(self, name: str) -> Laid | None:
-        """Return the files of a skill, as they lie; None if they cannot be read, which is said."""
+        """Return the files of a skill from disk. If they cannot be read, report that and return None."""
         folder = places.folder_of(skill(name))
         try:
             listing = self.disk.listing(folder)
@@ -260,7 +260,7 @@ class FileSync:
         return Laid(listing, {path: each for path, each in read.items() if each is not None})
 
     async def publish(self, target: Target, files: Files) -> None:
-        """Write what was just recorded. Under the lock, after `sync`: the disk is as it was noted."""
+        """Write what was just recorded. Call it under the lock, after `sync`: the disk is as it was noted."""
         published = await self._ledger.published_files([target])
         known = {
             place: ReadState(place, "", FileState.FINE, each, each) for (_, place), each in published.items()
@@ -292,7 +292,7 @@ class FileSync:
         return {place: self.disk.look(place) for place in {*known, *self._further(target, holding)}}
 
     def _further(self, target: Target, holding: Mapping[str, str]) -> Iterator[str]:
-        """Yield where the owner may have put something new."""
+        """Yield where the owner may have added something new."""
         if places.is_journal(target):
             yield places.place_of(target)
         else:
@@ -306,7 +306,7 @@ class FileSync:
         try:
             after = _accepted(target, files, _with(files, taken))
         except StoreError:
-            # Two versions of a line can spoil a file that each of them alone would not.
+            # Two versions of a line can break a file that works with either of them.
             taken = {
                 each.path: await self._taken(target, each, files.get(each.path), both=False)
                 for each in edited
@@ -326,7 +326,7 @@ class FileSync:
     async def _taken(
         self, target: Target, seen: ReadState, held: bytes | None, *, both: bool = True
     ) -> Saved:
-        """Return what an edit by hand makes of a file that is known as `held`."""
+        """Return the result of an edit by hand to a file that is known as `held`."""
         published, is_journal = seen.published, places.is_journal(target)
         try:
             saved, known = seen.data.decode(), (held or b"").decode()
@@ -345,7 +345,7 @@ class FileSync:
         return await take(self._ledger, target, seen.path, published.digest if published else "", save)
 
     async def _is_unread(self, seen: ReadState) -> bool:
-        """Return whether nobody has read the file between its publication and the edit."""
+        """Tell whether nobody has read the file between its publication and the edit."""
         found, published = seen.found, seen.published
         if not found or not published or found.inode != published.inode:
             return False
@@ -355,13 +355,13 @@ class FileSync:
             return False
 
     async def _write(self, target: Target, files: Files, seen: Mapping[str, ReadState]) -> None:
-        """Write what differs, and note what now lies where."""
+        """Write what differs, and note the new state of each place."""
         wanted = places.places(target, {path: digest(data) for path, data in files.items()})
         contents = {digest(data): data for data in files.values()}
 
         noted = {place: each.published for place, each in seen.items()}
         busy = {place for place, each in seen.items() if each.state is FileState.BUSY}
-        untidy: set[str] = set()  # not noted: the next look finds it moved, and tidies up
+        untidy: set[str] = set()  # not noted: the next check finds it moved, and tidies up
 
         def write() -> dict[str, PublishedFile | None]:
             lying: dict[str, PublishedFile | None] = {place: each.found for place, each in seen.items()}
@@ -370,14 +370,14 @@ class FileSync:
                 if place in busy:
                     continue
                 if now and now.digest == content:
-                    if now != noted.get(place):  # a process that was killed may have put it there
+                    if now != noted.get(place):  # a killed process may have put it there
                         self.disk.tidy(place)
                     continue
                 try:
                     lying[place] = self.disk.write(place, contents[content], now)
-                    if self.disk.has_drafts(place):  # what was there could not be removed
+                    if self.disk.has_drafts(place):  # the old file could not be removed
                         untidy.add(place)
-                except Busy:  # what an editor saves this very moment is merged by the next reader
+                except Busy:  # the next reader merges what an editor saves right now
                     busy.add(place)
             for place in lying.keys() - wanted.keys() - busy:
                 try:
@@ -400,7 +400,7 @@ class FileSync:
 
 
 def list_files(listing: Sequence[FoundFile], folder: str) -> list[str]:
-    """Return the files below a folder, without what editors put there while they save."""
+    """Return the files below a folder, without those that editors create while they save."""
     found = [each.path for each in listing if each.kind is FileKind.FILE]
     return [path for path in found if not _HOUSEKEEPING.search(path.removeprefix(folder))]
 
@@ -410,18 +410,18 @@ def _with(files: Files, taken: Mapping[str, Saved]) -> Files:
 
 
 def _refusal(target: Target) -> tuple[Target, str]:
-    """Return under what to note that a folder cannot be used."""
+    """Return the key under which to note that a folder cannot be used."""
     return target, f"{places.folder_of(target)}/"
 
 
 def _print(listing: Sequence[FoundFile]) -> PublishedFile:
-    """Return by what to know a folder again."""
+    """Return a fingerprint to recognize a folder."""
     newest = max((each.glance.modified for each in listing), default=0)
     return PublishedFile(digest(repr(listing).encode()), 0, newest)
 
 
 def _accepted(target: Target, before: Files, after: Files) -> Files:
-    """Return the files as the functions of every edit make them. A skill that somebody broke is not used, nor
+    """Return the files as every edit's checks produce them. A skill that somebody broke is neither used nor
     overwritten."""
     if places.is_journal(target):
         path = places.path_of(target)
@@ -436,8 +436,8 @@ def _accepted(target: Target, before: Files, after: Files) -> Files:
 
 
 class LatePublisher:
-    """`publish` writes the files of some targets as the ledger has them by then. A process that is killed
-    before leaves older files behind, and the next one publishes them."""
+    """Publishes later: `publish` writes the files of some targets as the ledger has them by then. A process
+    that is killed before leaves older files behind, and the next one publishes them."""
 
     def __init__(self, publish: Callable[[Sequence[Target]], Awaitable[None]]) -> None:
         self._publish = publish
@@ -446,7 +446,7 @@ class LatePublisher:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def add(self, target: Target, lag: float) -> None:
-        """Publish a target in so many seconds, with whatever comes meanwhile."""
+        """Publish a target in this many seconds, together with whatever is added in the meantime."""
         self._due[target] = None
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(lag, self._start)

@@ -1,4 +1,4 @@
-"""Convert between contents and deltas: what a change did, what undoes it, and what it would do now.
+"""Convert between contents and deltas: what a change did, what reverts it, and what it would do now.
 
 It also holds changes before they are recorded.
 """
@@ -35,8 +35,8 @@ Files = Mapping[str, bytes]
 
 
 class Loaded(Struct, frozen=True):
-    """What targets hold. `latest` is the last change by then; None if that is not known. `kinds` are those of
-    the changes after `since`, if that is known."""
+    """What targets hold. `latest` is the last change included; None if unknown. `kinds` are those of the
+    changes after `since`, if known."""
 
     files: Mapping[Target, Files]
     latest: ChangeId | None = None
@@ -50,13 +50,13 @@ async def load(ledger: Ledger, target: Target) -> Files:
 
 
 async def load_held(ledger: Ledger, held: Mapping[str, str]) -> Files:
-    """Load the bytes of files that are known by their digests."""
+    """Load the bytes of files by their digests."""
     contents = await ledger.contents(set(held.values()))
     return {path: contents[each] for path, each in held.items()}
 
 
 def fold(held: Mapping[str, str], change: Change) -> dict[str, str]:
-    """Return what is held, by digests, once the change has taken effect."""
+    """Return what is held, by digest, after the change has taken effect."""
     after = dict(held)
     for delta in change.deltas:
         after.pop(delta.path, None)
@@ -66,7 +66,7 @@ def fold(held: Mapping[str, str], change: Change) -> dict[str, str]:
 
 
 async def was_aged(ledger: Ledger, target: Target) -> bool:
-    """Return whether ageing has archived a skill, and not a person or a merge."""
+    """Tell whether aging archived a skill, rather than a person or a merge."""
     for entry in await ledger.entries(ChangeQuery(target=target)):
         change = entry.change
         came = any(each.path == ARCHIVED and each.before is None for each in change.deltas)
@@ -90,12 +90,12 @@ class Step(Struct, frozen=True):
 
 
 async def load_steps(ledger: Ledger, change: Change) -> tuple[Step, ...]:
-    """Return what a change did, with the contents that stay as they are if it names them."""
+    """Return what a change did, with the unchanged contents that it names."""
     return (await load_all_steps(ledger, [change]))[0]
 
 
 async def load_all_steps(ledger: Ledger, changes: Sequence[Change]) -> Sequence[tuple[Step, ...]]:
-    """Return what each of the changes did. All contents are read at once."""
+    """Return what each change did. All contents are read at once."""
     deltas = [delta for change in changes for delta in change.deltas]
     contents = await ledger.contents(
         {each for delta in deltas for each in (delta.before, delta.after) if each}
@@ -117,7 +117,7 @@ def steps(before: Files, after: Files) -> tuple[Step, ...]:
 
 
 def picture(before: Files, after: Files) -> tuple[Step, ...]:
-    """Return `steps` with the contents that stay as they are."""
+    """Return `steps` with the contents that stay unchanged."""
     return tuple(Step(path, before.get(path), after.get(path)) for path in sorted({*before, *after}))
 
 
@@ -135,7 +135,7 @@ def deltas(made: Sequence[Step]) -> tuple[tuple[Delta, ...], dict[str, bytes]]:
 
 
 class Draft(Struct, frozen=True):
-    """A change that is not yet recorded."""
+    """A change that is not recorded yet."""
 
     target: Target
     kind: ChangeKind
@@ -147,7 +147,7 @@ class Draft(Struct, frozen=True):
 
 
 class Move(Struct, frozen=True):
-    """A skill as it shall be, and as it was when that was decided."""
+    """The desired state of a skill, and its state when that was decided."""
 
     name: str
     kind: ChangeKind
@@ -158,7 +158,7 @@ class Move(Struct, frozen=True):
 
 
 class Batch(Struct, frozen=True):
-    """Moves that are made together or not at all, and so undone. `counted`: they follow from counting, and
+    """Moves that are made, and undone, together or not at all. `counted`: they follow from counting, and
     bring no new words."""
 
     moves: tuple[Move, ...]
@@ -180,7 +180,7 @@ def changes(
         if not named:
             raise Refused("Nothing would change.")
         contents |= bodies
-        # The owner's words stay in the conversation, where deleting it takes them along.
+        # The owner's words stay in the conversation, so that deleting it deletes them.
         by = replace(author, quotes=(), said=(), reason=draft.reason or author.reason)
         change = Change(draft.target, draft.kind, named, by, verdict.standing, verdict.confirmed)
         made.append(
@@ -190,13 +190,13 @@ def changes(
 
 
 def new_group() -> str:
-    """Return a name for a group that nobody else has."""
+    """Return a unique name for a group."""
     return os.urandom(8).hex()
 
 
 def replay(files: Files, made: Sequence[Step], *, entries: bool) -> dict[str, bytes]:
-    """Return the contents after steps that were made on other ones. Raises Refused where they meet a later
-    change. `entries`: the text is a journal's."""
+    """Return the contents after steps that were made on other contents. Raises Refused where they meet a
+    later change. `entries`: the text is a journal's."""
     after = dict(files)
     for step in made:
         content = _replay(files.get(step.path), step, entries=entries)
@@ -225,7 +225,7 @@ def _replay(now: bytes | None, step: Step, *, entries: bool) -> bytes | None:
 
 
 def _text(data: bytes | None) -> str | None:
-    """None for what is no text; what is not there is an empty one."""
+    """Return a content as text: None for binary data, empty if it does not exist."""
     try:
         return (data or b"").decode()
     except UnicodeDecodeError:
@@ -266,7 +266,7 @@ async def is_standing(ledger: Ledger, entry: Entry) -> bool:
 
 
 async def find_group(ledger: Ledger, entry: Entry) -> Sequence[Entry]:
-    """Return the changes that are answered or undone with this one, itself included, oldest first."""
+    """Return the changes that are answered or undone with this one, including itself, oldest first."""
     if not entry.change.group:
         return [entry]
     group = await ledger.entries(ChangeQuery(group=entry.change.group))
@@ -274,7 +274,7 @@ async def find_group(ledger: Ledger, entry: Entry) -> Sequence[Entry]:
 
 
 async def describe_since(ledger: Ledger, entry: Entry) -> str:
-    """Name the changes of the same target that took effect later; nothing if there are none."""
+    """Name the later effective changes of the same target; nothing if there are none."""
     later = await ledger.entries(ChangeQuery(target=entry.change.target, after=entry.id))
     active = [
         str(each.id) for each in later if each.change.standing is ChangeState.ACTIVE and each.change.deltas

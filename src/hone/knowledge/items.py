@@ -1,7 +1,7 @@
 """Memory items in the ledger: what Hone stores under a key with a memory backend.
 
-The ledger says what was stored, from where, and with which label. The backend is told from the outbox. So
-a review's items are staged like its other changes, every item is in the log, and undo takes one back.
+The ledger says what was stored, its source, and its label. The outbox tells the backend. So a review's items
+are staged like its other changes, every item is in the log, and undo reverts one.
 """
 
 from collections.abc import Mapping
@@ -34,12 +34,12 @@ from hone.knowledge.keeper import Keeper
 from hone.stores.question import words
 
 PATH = "@memory"
-"""The one content of an item: value, label and metadata together, so that undo cannot mix two of them."""
+"""The only content of an item: value, label and metadata together, so that undo cannot mix two versions."""
 FOUND = "the memory backend held this already"
 
 
 class KeptMemory(Struct, frozen=True):
-    """What the ledger holds under a key. `trust` is the label it was stored with."""
+    """What the ledger holds under a key. `trust` is the label of the item."""
 
     value: str
     trust: Trust
@@ -47,14 +47,14 @@ class KeptMemory(Struct, frozen=True):
 
 
 class Items(Struct, frozen=True):
-    """The items of one home. With `staged`, changes are made there: they belong to a review."""
+    """The items of one home. With `staged`, changes go there: they belong to a review."""
 
     keeper: Keeper
     clock: Clock
     staged: Ledger | None = None
 
     async def get(self, target: Target) -> KeptMemory | None:
-        """Return what the ledger holds; None if there is nothing, or nothing any more."""
+        """Return what the ledger holds; None if it holds nothing now."""
         return await load(self.staged or self.keeper.ledger, target)
 
     async def is_staged(self, target: Target) -> bool:
@@ -74,9 +74,9 @@ class Items(Struct, frozen=True):
         found: KeptMemory | None = None,
         confirmed: bool = False,
     ) -> Entry | None:
-        """Record what is to be stored under a key; None deletes it. `found` is what the backend holds there:
-        if the ledger has not heard of it, it is recorded first, so that undo can bring it back. Return None
-        if nothing changes. Raises Refused."""
+        """Record what to store under a key; None deletes it. `found` is what the backend holds: if the ledger
+        does not know it, it is recorded first, so that undo can restore it. Return None if nothing changes.
+        Raises Refused."""
 
         async def work() -> Entry | None:
             verdict = _judge(author, self.keeper.rules.modes, confirmed=confirmed)
@@ -89,7 +89,7 @@ class Items(Struct, frozen=True):
         return await uninterrupted(self.keeper.attempt(work))
 
     async def _heed(self, target: Target, memory: KeptMemory) -> None:
-        """Raise Refused for what the owner has undone or rejected, in whatever order its words stand now."""
+        """Raise Refused for what the owner has undone or rejected, whatever the order of its words."""
         wanted = set(words(memory.value))
         for entry in await self.keeper.ledger.entries(ChangeQuery(target=target)):
             if not entry.settled or await self.keeper.is_standing(entry):
@@ -105,7 +105,7 @@ class Items(Struct, frozen=True):
                 )
 
     async def _adopt(self, target: Target, found: KeptMemory | None, author: Author) -> None:
-        """Record what somebody else put there. It takes nothing from a review to note that at once."""
+        """Record what somebody else stored there. Recording it at once takes nothing from a review."""
         ledger = self.keeper.ledger
         held = await load(ledger, target)
         if found is None or (held and held.value == found.value):
@@ -135,7 +135,7 @@ class Items(Struct, frozen=True):
 
 
 async def load(ledger: Ledger, target: Target) -> KeptMemory | None:
-    """Return the item that a ledger holds. To look does not fix what a staged ledger builds on."""
+    """Return the item that a ledger holds. This read does not fix the base of a staged ledger."""
     held = (await ledger.held_below(target)).get(target, {})
     files = await folding.load_held(ledger, held)
     return decode(files[PATH]) if PATH in files else None
@@ -147,7 +147,7 @@ def encode(memory: KeptMemory) -> bytes:
 
 
 def decode(data: bytes) -> KeptMemory:
-    """Read an item; a label that nobody knows is the lowest. Raises Corrupt."""
+    """Read an item. An unknown label counts as the lowest. Raises Corrupt."""
     try:
         fields: dict[str, Any] = msgspec.json.decode(data, type=dict[str, Any])
         trust = next((each for each in Trust if each.name.lower() == fields["trust"]), Trust.FOREIGN)
@@ -169,13 +169,13 @@ def _text(data: bytes) -> bytes:
 
 
 def _is_held(memory: KeptMemory, held: KeptMemory | None) -> bool:
-    """Whether this very text is held, with a label as good. Who stored it and when does not matter."""
+    """Tell whether this exact text is held, with a label as good. Author and time do not matter."""
     return held is not None and held.value == memory.value and held.trust >= memory.trust
 
 
 def _judge(author: Author, modes: Mapping[Actor, LearningMode], *, confirmed: bool) -> Verdict:
-    """Decide whether an item is stored or waits. Only the mode decides: an item is in no prompt, and what
-    rests on foreign text is never brought up unasked. Raises Refused."""
+    """Decide whether an item is stored or pending. Only the mode decides: an item is in no prompt, and one
+    that rests on foreign text is never mentioned unasked. Raises Refused."""
     if author.actor is Actor.OWNER:
         return Verdict(ChangeState.ACTIVE, confirmed=True)
     verdict = judge_routine(author, modes.get(author.actor, LearningMode.AUTO))

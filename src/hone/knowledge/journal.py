@@ -21,7 +21,7 @@ FENCES = ("```", "~~~")
 
 
 class Block(Struct, frozen=True):
-    """Some lines of the file, to the byte. `entry` is what they say; None for prose."""
+    """Lines of the file, to the byte. `entry` is their text; None for prose."""
 
     raw: str
     entry: str | None = None
@@ -73,18 +73,18 @@ Edit = Add | ReplaceEntry | Remove | PinEntry | UnpinEntry | SetText
 
 
 _RECENT = 16
-"""Texts whose blocks are kept: each change asks several times about what was and what will be."""
+"""How many texts keep their blocks: each change asks several times about old and new ones."""
 _parsed: dict[str, tuple[Block, ...]] = {}
 
 
 def blocks(text: str) -> list[Block]:
-    """Joined, they are the text again."""
+    """Split a text into blocks. Joined, they are the text again."""
     found = _parsed.get(text)
     return list(_keep(text, parse(text)) if found is None else found)
 
 
 def parse(text: str) -> tuple[Block, ...]:
-    """Like `blocks`, reading all of the text anew."""
+    """Split a text into blocks without the cache."""
     return tuple(_blocks(lines(text)))
 
 
@@ -102,7 +102,7 @@ def entries(text: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=_RECENT)
 def size(text: str) -> int:
-    """What the limit counts: the characters of the entries, without their dates."""
+    """Return the size that the limit applies to: the characters of the entries, without their dates."""
     return sum([len(read(entry).wording) for entry in entries(text)])
 
 
@@ -112,17 +112,17 @@ def format_entry(entry: str) -> str:
 
 
 def normalize(text: str) -> str:
-    """The form in which an entry comes back from the file as it went in."""
+    """Return the form in which an entry survives a round trip through the file."""
     return "\n".join(line.rstrip() for line in text.replace("\r\n", "\n").split("\n")).strip()
 
 
 def apply(text: str, edits: Sequence[Edit], limit: int | None) -> str:
-    """The text after all of the edits; only what comes out must keep within the limit, if there is one.
-    Raises Refused, with the entries where they help to ask better."""
+    """Return the text after all edits. Only the result must keep within the limit, if there is one. Raises
+    Refused, with entries that help to correct the request."""
     after = text
     for edit in edits:
         after = _edited(after, edit)
-    # One that was exceeded by hand may still shrink.
+    # A text above the limit, edited by hand, may still shrink.
     if limit is not None and size(after) > max(limit, size(text)):
         raise Refused(_full(text, size(after), limit))
     return after
@@ -145,7 +145,7 @@ def _edited(text: str, edit: Edit) -> str:
 
 
 def lines(text: str) -> list[str]:
-    """With their ends. Only a line feed ends a line, as editors count them."""
+    """Return lines with their ends. Only a line feed ends a line, as in editors."""
     *lines, rest = text.split("\n")
     return [f"{line}\n" for line in lines] + ([rest] if rest else [])
 
@@ -163,14 +163,15 @@ def _blocks(rows: Sequence[str]) -> Iterator[Block]:
 
 
 def _behind_fence(rows: Sequence[str], start: int) -> int:
-    """Code between two fences is prose as a whole; a fence that nothing closes is a line like any other."""
+    """Skip a code block. Code between two fences is prose; an unclosed fence is a line like any other."""
     fence = next((each for each in FENCES if rows[start].startswith(each)), "")
     closing = (at for at in range(start + 1, len(rows)) if rows[at].startswith(fence))
     return next(closing, start) + 1 if fence else start + 1
 
 
 def _end(rows: Sequence[str], start: int) -> int:
-    """Behind the last line that belongs to the entry: blank lines do if an indented one follows."""
+    """Return the end of an entry: after its last line. Blank lines belong to it if an indented one
+    follows."""
     end = start + 1
     for at in range(start + 1, len(rows)):
         if rows[at].startswith(INDENT) and rows[at].strip():
@@ -194,7 +195,7 @@ def _worded(text: str, journal: str) -> str:
 
 
 def _added(text: str, entry: str) -> str:
-    """Behind the last entry, or at the end where there is none."""
+    """Add an entry after the last one, or at the end if there is none."""
     found, raw = blocks(text), format_entry(entry)
     places = (at for at in range(len(found) - 1, -1, -1) if found[at].entry is not None)
     last = next(places, len(found) - 1)
@@ -226,12 +227,12 @@ def _pinned(text: str, at: int, *, on: bool) -> str:
 
 
 def find_entry(text: str, match: str) -> str:
-    """Return the one entry that is meant. Raises Refused."""
+    """Return the one matching entry. Raises Refused."""
     return blocks(text)[_found(text, match)].entry or ""
 
 
 def _found(text: str, match: str) -> int:
-    """The block of the one entry that is meant. What was shown escaped is found by its escapes."""
+    """Return the block of the one matching entry. Text that was shown escaped is found by its escapes."""
     wanted = normalize(match)
     candidates = [
         (at, block.entry) for at, block in enumerate(blocks(text)) if block.entry is not None and wanted
@@ -263,8 +264,8 @@ def _full(text: str, wanted: int, limit: int) -> str:
 
 
 def compare(before: bytes, after: bytes) -> tuple[list[str], list[str]]:
-    """Return the entries that came and those that went. Only the lines around the change are read, unless
-    code stands in the text."""
+    """Return the entries added and those removed. Only the lines around the change are read, unless the text
+    contains code."""
     if before == after:
         return [], []
     texts = [data.decode("utf-8", "replace") for data in (before, after)]
@@ -275,7 +276,7 @@ def compare(before: bytes, after: bytes) -> tuple[list[str], list[str]]:
 
 
 def _around(one: str, other: str) -> list[str]:
-    """Return the parts in which two journals differ, by whole entries."""
+    """Return the parts in which two journals differ, in whole entries."""
     a, b = one.split("\n"), other.split("\n")
     head = next((at for at, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
     while head and not all(head < len(rows) and rows[head].startswith(MARK) for rows in (a, b)):
@@ -290,7 +291,8 @@ def _around(one: str, other: str) -> list[str]:
 
 @lru_cache(maxsize=256)
 def entries_in(data: bytes | None) -> tuple[str, ...]:
-    """Return the entries of a journal file. Each change that waits is compared with each new one."""
+    """Return the entries of a journal file. The cache helps because each pending change is compared with each
+    new one."""
     return entries((data or b"").decode("utf-8", "replace"))
 
 
@@ -300,7 +302,7 @@ def lines_in(data: bytes | None) -> tuple[str, ...]:
 
 
 def find_missing(before: Sequence[str], after: Sequence[str]) -> list[str]:
-    """Return what was there and is not any more."""
+    """Return entries that existed before and do not now."""
     there: Mapping[str, None] = dict.fromkeys(after)
     return [each for each in before if each not in there]
 

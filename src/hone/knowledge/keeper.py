@@ -65,9 +65,9 @@ if TYPE_CHECKING:
 OWNER = Author(Actor.OWNER)
 
 Finish = Callable[[Sequence[Change], Mapping[str, bytes]], Awaitable[Sequence[Entry]]]
-"""Records changes together with whatever must happen in the same transaction."""
+"""Records changes together with whatever belongs in the same transaction."""
 Close = Callable[[Sequence[Change], Mapping[str, bytes], Sequence[str]], Awaitable[Sequence[Entry]]]
-"""Like Finish, and with the reasons why batches were refused."""
+"""Like Finish, with the reasons why batches were refused."""
 MET = "it met a change that was made meanwhile"
 
 T = TypeVar("T")
@@ -77,7 +77,7 @@ P = ParamSpec("P")
 def exclusive(
     method: Callable[Concatenate["Keeper", P], Awaitable[T]],
 ) -> Callable[Concatenate["Keeper", P], Coroutine[Any, Any, T]]:
-    """Run a change under the lock and to its end, whoever is interrupted."""
+    """Run a change under the lock and to its end, even if the caller is interrupted."""
 
     @wraps(method)
     async def run(keeper: "Keeper", /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -88,7 +88,7 @@ def exclusive(
 
 class Keeper:
     """Changes what is known. Without a `disk` nothing is published, and copies for other agents need one.
-    `say` takes one plain sentence for the owner, as when a file was missing and was published again. With
+    `say` takes one plain sentence for the owner, for instance that a missing file was published again. With
     `meanings`, lessons that share no words are compared, too, and with `sessions` the owner's words that they
     were made of. `shared` returns what others share with the owner: no agent copies that into the journal."""
 
@@ -125,7 +125,7 @@ class Keeper:
         return self._vetting.withdrawals
 
     async def settle(self) -> None:
-        """Write the files that are still to follow what was recorded."""
+        """Write the files that still lag behind the ledger."""
         if self.file_sync:
             await self.file_sync.settle()
 
@@ -140,8 +140,8 @@ class Keeper:
         return Keeper(ledger, None, self._clock, self._say, self.rules, *compared), ledger
 
     async def files(self, target: Target) -> Files:
-        """Return what a target holds, the owner's edits by hand included. If its files cannot be read, what
-        was known before still holds, and `say` tells so."""
+        """Return what a target holds, the owner's manual edits included. If its files cannot be read, the
+        previous content still holds, and `say` reports that."""
         files = await folding.load(self.ledger, target)
         if self.file_sync is None or places.is_outside(target):
             return files
@@ -160,7 +160,7 @@ class Keeper:
         return await folding.load_after(self.ledger, made, self._recorded)
 
     async def is_in_sync(self, target: Target) -> bool:
-        """Return whether the files say what the ledger says. Raises StoreError if they cannot be read."""
+        """Tell whether the files match the ledger. Raises StoreError if they cannot be read."""
         files = await folding.load(self.ledger, target)
         if self.file_sync is None or places.is_outside(target):
             return True
@@ -171,15 +171,15 @@ class Keeper:
         return await folding.is_standing(self.ledger, entry)
 
     async def together(self, entry: Entry) -> Sequence[Entry]:
-        """Return the changes that are answered or undone with this one, itself included, oldest first."""
+        """Return the changes that are answered or undone with this one, including itself, oldest first."""
         return await folding.find_group(self.ledger, entry)
 
     def lock(self) -> AbstractAsyncContextManager[None]:
-        """Exclude every other writer of this home. Not to be cancelled."""
+        """Exclude every other writer of this home. Do not cancel it."""
         return self.file_sync.lock() if self.file_sync else nullcontext()
 
     async def attempt(self, change: Callable[[], Awaitable[T]]) -> T:
-        """Make a change under the lock, and make it anew if another machine was faster."""
+        """Make a change under the lock. Repeat it if another machine was faster."""
         if self.rules.closed:
             raise Refused(self.rules.closed)
 
@@ -190,7 +190,7 @@ class Keeper:
         return await repeat(work, self.file_sync.tries if self.file_sync else 1)
 
     async def sync(self, target: Target) -> Files:
-        """Take in the owner's edits by hand and return what the target holds then. Under the lock. Raises
+        """Merge the owner's manual edits and return what the target then holds. Hold the lock. Raises
         StoreError if a file cannot be read or used, and Refused if a person changed a copy elsewhere."""
         if self.file_sync and places.is_copy(target):
             await self._copies(self.file_sync).check(target)
@@ -205,7 +205,7 @@ class Keeper:
         return await self.file_sync.load(targets, self.rules.lag)
 
     async def adopt(self, names: Sequence[str]) -> None:
-        """Record skills whose folders the owner has put there."""
+        """Record skills whose folders the owner has added."""
         if self.file_sync is None:
             return
         try:
@@ -214,7 +214,7 @@ class Keeper:
             self._say(str(error))
 
     async def _publish(self, target: Target, files: Files) -> None:
-        """Write the files of what is recorded. It stays recorded if the disk takes none: they come later."""
+        """Write the files of what is recorded. If that fails, the files follow later."""
         if self.file_sync is None or places.is_item(target):
             return
         try:
@@ -232,8 +232,8 @@ class Keeper:
 
     @exclusive
     async def share(self, target: Target, files: Files, author: Author) -> Entry | None:
-        """Let a copy outside of the home hold these files; none takes it away. Return None if it was recorded
-        before. Raises Refused if a person wrote or changed what lies there."""
+        """Let a copy outside the home hold these files; None removes it. Return None if that was already
+        recorded. Raises Refused if a person wrote or changed what is there."""
         before = await self.sync(target)
         if self.file_sync:
             await self._copies(self.file_sync).check(target, files)
@@ -246,8 +246,8 @@ class Keeper:
     async def note(
         self, edits: Edits, author: Author, kind: ChangeKind | None = None, *, moved: ChangeId | None = None
     ) -> Sequence[Entry]:
-        """Change the journal: all of the edits or none. If they move an entry that change `moved` brought,
-        they are undone together, too. Raises Refused or StoreError."""
+        """Change the journal: all of the edits or none. If they move an entry that change `moved` added, they
+        are undone together, too. Raises Refused or StoreError."""
         read_ahead(edits, author)
         return await self._note(edits, author, kind, moved)
 
@@ -256,7 +256,7 @@ class Keeper:
         self, edits: Edits, author: Author, kind: ChangeKind | None, moved: ChangeId | None
     ) -> Sequence[Entry]:
         made = await self._noting.prepare(edits, author, kind, self._mode(author))
-        # An entry that takes the place of several is undone as one.
+        # An entry that replaces several is undone as one.
         is_wider = len(made.drafts) > len({target for target, _ in edits})
         group = folding.new_group() if is_wider or moved else ""
         drafts = [replace(each, sources=(moved,)) for each in made.drafts] if moved else made.drafts
@@ -289,8 +289,8 @@ class Keeper:
 
     @exclusive
     async def mark(self, name: str, choose: Callable[[Files], Awaitable[Draft | None]]) -> Entry | None:
-        """Change facts about a skill that follow from counting or checking, whatever its origin. `choose` is
-        given what it holds; None leaves it. Raises Refused if a file would change."""
+        """Change facts about a skill that follow from counting or checking, whatever its origin. `choose`
+        gets what the skill holds; None leaves it unchanged. Raises Refused if a file would change."""
         before = await self._skill_files(name)
         draft = await choose(before)
         if draft is None:
@@ -301,8 +301,8 @@ class Keeper:
 
     @exclusive
     async def commit(self, staged: StagedLedger, finish: Finish) -> Sequence[Entry]:
-        """Make what was staged, on what is there by now, in one transaction with `finish`. A change that
-        meets a later one waits for the owner instead."""
+        """Make the staged changes on the current state, in one transaction with `finish`. A change that
+        conflicts with a later one becomes pending."""
         now: dict[Target, Files] = {}
         changes: list[Change] = []
         contents = dict(staged.contents_made)
@@ -331,7 +331,7 @@ class Keeper:
         return entries
 
     def _spare(self, target: Target, files: Files, change: Change) -> None:
-        """Raises Refused for a skill that has come under protection since."""
+        """Raise Refused for a skill that has become protected since."""
         if places.is_journal(target) or not files:
             return
         corrects, name = change.kind in folder.CORRECTIONS, places.name_of(target)
@@ -340,8 +340,8 @@ class Keeper:
 
     @exclusive
     async def arrange(self, batches: Sequence[Batch], close: Close) -> Sequence[Entry]:
-        """Make batches of moves, in one transaction with `close`. A batch that meets what was changed since
-        it was thought of, or may not be, is refused whole."""
+        """Make batches of moves, in one transaction with `close`. A batch is refused as a whole if its base
+        has changed, or if it is not allowed."""
         changes: list[Change] = []
         contents: dict[str, bytes] = {}
         made: list[Draft] = []
@@ -388,7 +388,7 @@ class Keeper:
 
     @exclusive
     async def undo(self, id: ChangeId, author: Author = OWNER) -> Entry:
-        """Take a change back and nothing that came later. Raises Refused where they cannot be told apart."""
+        """Undo a change and nothing later. Raises Refused if they cannot be separated."""
         entry = await self.ledger.entry(id)
         if entry.change.standing is ChangeState.PENDING:
             raise Refused(f"Change {id} has not taken effect; turn it down with: hone reject {id}")
@@ -399,13 +399,13 @@ class Keeper:
 
     @exclusive
     async def approve(self, id: ChangeId, author: Author = OWNER) -> Entry:
-        """Make what waits take effect, byte for byte as it was shown. For an agent, who rests on better
-        evidence than before, it is judged anew. Raises Refused if it no longer fits, or still has to wait."""
+        """Make a pending change take effect, byte for byte as it was shown. For an agent, which now has
+        better evidence, it is judged again. Raises Refused if it no longer fits, or still has to wait."""
         return await self._repeat(await self._waiting(id), ChangeKind.APPROVE, author)
 
     @exclusive
     async def reject(self, id: ChangeId, author: Author = OWNER) -> Entry:
-        """Turn down what waits, with all of its group."""
+        """Reject a pending change, with its whole group."""
         by = self.rules.sign(author)
         changes = [
             Change(each.change.target, ChangeKind.REJECT, (), by, confirmed=True, about=each.id)
@@ -416,8 +416,8 @@ class Keeper:
 
     @exclusive
     async def confirm(self, id: ChangeId, author: Author) -> Entry:
-        """Let what rests on nothing the owner said or did count as if it did: the owner's check has shown it.
-        Raises Refused if it does not hold as it was made."""
+        """Confirm a change that rests on nothing the owner said or did, since the owner's check has proved
+        it. Raises Refused if it does not hold as it was made."""
         entry = await self.ledger.entry(id)
         if entry.settled or entry.change.confirmed or entry.change.standing is ChangeState.PENDING:
             raise Refused(f"Change {id} is not one that could be confirmed.")
@@ -435,7 +435,7 @@ class Keeper:
         return entry
 
     async def _repeat(self, entry: Entry, kind: ChangeKind, author: Author) -> Entry:
-        """Replay a change, or take it back, on what is there now; all of its group or nothing."""
+        """Replay or revert a change on the current state: its whole group or nothing."""
         drafts = [await self._draft_again(each, kind) for each in await self.together(entry)]
         group = folding.new_group() if entry.change.group else ""
         verdict = Verdict(ChangeState.ACTIVE, True, "")

@@ -17,17 +17,17 @@ _HAN = regex("[\u3400-\u4dbf\u4e00-\u9fff]")
 _IDEOGRAPHIC = regex("[ぁ-ヺ\u3400-\u4dbf\u4e00-\u9fff]")
 _LETTERS = regex(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
 _ELIDED = regex("(?='(?:[sdm]|re|ve|ll|t)$)|(?<=')")
-"""Where a word with an apostrophe is split: before an English ending, else after the apostrophe."""
+"""Where to split a word with an apostrophe: before an English ending, else after the apostrophe."""
 _STEM = 2
 _USER = 3
-"""What the name of the user counts for when a language is detected."""
+"""The weight of the user's name in detecting a language."""
 _NEVER = "(?!)"
 _DENIALS = frozenset({Kind.NOT, Kind.NEVER})
 
 
 class Lexicon:
-    """A language as the rule looks things up in it. `frames` is another language in which an entry may say
-    "the user prefers"."""
+    """A language in a form for look-ups. `frames` is another language in which an entry may say "the user
+    prefers"."""
 
     def __init__(self, language: Language, frames: Language) -> None:
         self.language = language
@@ -62,25 +62,25 @@ class Lexicon:
 
     @property
     def drops_subjects(self) -> bool:
-        """Whether nothing shows who does what is said."""
+        """Whether the language omits subjects, so that nothing shows who does it."""
         return self.first == ("*",)
 
     @cached_property
     def phrases(self) -> Sequence[tuple[re.Pattern[str], str, Sequence[str]]]:
-        """Expressions, how each is rewritten, and what a text contains that has it."""
+        """Return expressions, their rewrites, and what a text with a match contains."""
         return [(re.compile(text), spelled, find_needles(text)) for text, spelled in self._phrases]
 
     @property
     def listed(self) -> Iterable[tuple[str, int]]:
-        """The words of this language, and how much each speaks for it."""
+        """Return the words of this language, each with its weight as evidence for it."""
         return ((word, _USER if word in self.users else 1) for word in self._known)
 
     def count_typical(self, words: Sequence[str]) -> int:
-        """How many words have endings of this language."""
+        """Count the words with endings of this language."""
         return sum(1 for word in words if self.adverb.fullmatch(word) or self.case.fullmatch(word))
 
     def longest(self, text: str, at: int) -> str:
-        """The longest listed word of a language without spaces that begins there, or nothing."""
+        """Return the longest listed word that begins there, in a language without spaces, or nothing."""
         sizes = range(self._longest, 0, -1)
         return next((text[at : at + size] for size in sizes if text[at : at + size] in self._known), "")
 
@@ -88,11 +88,11 @@ class Lexicon:
         return word in self._doubts or (word.removesuffix("s") in self._doubts and word not in self._known)
 
     def turns(self, word: str) -> bool:
-        """Whether the word can turn the meaning of a sentence that it is added to."""
+        """Tell whether the word can turn the meaning of a sentence that it is added to."""
         return word in self._turning or self.is_doubt(word)
 
     def limits_alone(self, word: str) -> bool:
-        """Whether the word alone can limit the sentence before it."""
+        """Tell whether the word alone can limit the sentence before it."""
         kind = self.said.get(word)
         return self.turns(word) or word in self.times or kind in _DENIALS or bool(self.adverb.fullmatch(word))
 
@@ -102,7 +102,7 @@ class Lexicon:
         return word in self._participle or any(word.endswith(line[-1]) for line in self._participles)
 
     def inflected(self, one: str, other: str) -> bool:
-        """Whether both are forms of one word that say the same: no other tense, mood or degree."""
+        """Tell whether both are forms of one word that say the same: no other tense, mood or degree."""
         if _share(self._forms, one, other):
             return True
         for old, new in self._folds:
@@ -116,7 +116,7 @@ class Lexicon:
 
 
 def _kinds(language: Language) -> dict[str, Kind]:
-    """The first list that names a word decides."""
+    """Map words to kinds. The first list that names a word decides."""
     lists = (
         (Kind.NEVER, language.nevers),
         (Kind.NOT, language.negations),
@@ -146,7 +146,7 @@ def _kinds(language: Language) -> dict[str, Kind]:
 
 
 def _frames(language: Language) -> dict[str, Kind]:
-    """The words in which an entry speaks of the owner."""
+    """Return the words by which an entry refers to the owner."""
     lists = (
         (Kind.WANT, language.wants),
         (Kind.PREFER, language.prefers),
@@ -180,7 +180,7 @@ def _share(groups: Mapping[str, frozenset[int]], one: str, other: str) -> bool:
 
 
 def _alternate(lines: Sequence[tuple[str, ...]], one: str, other: str) -> bool:
-    """Whether the words differ in nothing but endings of one line."""
+    """Tell whether the words differ in nothing but endings of one line."""
     pairs = enumerate(zip(one, other, strict=False))
     alike = next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
     ends = [(one[at:], other[at:]) for at in range(max(_STEM, alike - 3), alike + 1)]
@@ -201,7 +201,7 @@ def _unknown() -> Lexicon:
 
 @cache
 def _speaking() -> Mapping[str, Sequence[tuple[str, int]]]:
-    """For each word, which languages list it and how much it speaks for them."""
+    """Return for each word which languages list it, and its weight as evidence for them."""
     found: dict[str, list[tuple[str, int]]] = {}
     for name, lexicon in lexicons().items():
         for word, weight in lexicon.listed:
@@ -211,7 +211,7 @@ def _speaking() -> Mapping[str, Sequence[tuple[str, int]]]:
 
 @lru_cache(maxsize=256)
 def detect(text: str) -> Lexicon:
-    """Return the language that most words of the text are known in. In an unknown one nothing may change."""
+    """Return the language that knows most words of the text. In an unknown one nothing may change."""
     if _KANA.search(text):
         return lexicons()["ja"]
     if _HAN.search(text):

@@ -1,4 +1,4 @@
-"""The library of all skills, those in the ledger and those that come with Hone: rank, search and look up."""
+"""The library of all skills, in the ledger and bundled with Hone: rank, search and look up."""
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from datetime import date
@@ -42,14 +42,14 @@ if TYPE_CHECKING:
     from hone.core.embedding import Meanings
 
 Settle = Callable[[Sequence[str]], Awaitable[None]]
-"""Checks skills that carry checks, those whose files have not passed, and switches off those that fail."""
+"""Checks skills that have checks, unless their files have passed, and switches off those that fail."""
 FIRST = 80
 """How many skills compete for a place in the prompt."""
 
 
 class Ranking(Struct, frozen=True):
-    """The skills that are first in rank, how many there are in all, and the places on the disk that say
-    whether this still holds."""
+    """The top-ranked skills, the number of all skills, and the places on disk that tell whether this still
+    holds."""
 
     skills: tuple[ListedSkill, ...]
     total: int
@@ -57,8 +57,8 @@ class Ranking(Struct, frozen=True):
 
 
 class Library:
-    """`meanings`, if given, ranks what was found by words anew by what it means. `settle` is called before
-    any skill is listed or read."""
+    """`meanings`, if given, reranks search results by meaning. `settle` is called before any skill is listed
+    or read."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class Library:
         self._settle = settle
 
     async def ranked(self, folder: str) -> Ranking:
-        """Return the first in rank: the same all day, but for what changes."""
+        """Return the top-ranked skills: the same all day, except for changes."""
         names, fresh = await self._look_around()
         await self._adopt_first(fresh, folder)
         checked = await self.settle_checks() if fresh else await self._with_checks()
@@ -98,7 +98,7 @@ class Library:
         )
 
     async def _list_files(self, names: Sequence[str]) -> Sequence[str]:
-        """Return where the files and folders of skills lie, of which more than the document matters."""
+        """Return where the files and folders of skills lie that are more than a document."""
         found: dict[str, None] = {}
         for name in names:
             held = await self.keeper.ledger.held(skill(name))
@@ -116,20 +116,20 @@ class Library:
         return self._checked[1] if self._checked else ()
 
     async def settle_checks(self) -> Sequence[str]:
-        """Let no skill be listed whose own checks have not passed. Return the names of those with checks."""
+        """List no skill before its own checks have passed. Return the names of skills with checks."""
         names = await self._with_checks()
         if names and self._settle:
             await self._settle(names)
         return names
 
     async def _rank_first(self, folder: str) -> Sequence[ListedSkill]:
-        """Return the first in rank, and summarize no others: a prompt does not wait for thousands."""
+        """Return the top-ranked skills, and summarize no others: a prompt does not wait for thousands."""
         place = (folder, self.today, FIRST)
         await self._summarize(await self._catalog.unsummarized_first(*place))
         return await self._catalog.ranked(*place)
 
     async def _adopt_first(self, fresh: Sequence[str], folder: str) -> None:
-        """Adopt, of new folders, those that can be among the first in rank: only their names rank them."""
+        """Adopt new folders that may be top-ranked: only their names rank them."""
         tried = 0
         while left := fresh[tried:]:
             room = FIRST - await self._catalog.idle(left[0], folder, self.today)
@@ -146,7 +146,7 @@ class Library:
         await self._summarize_all()
 
     async def _summarize_all(self) -> None:
-        """Summarize whatever is new. What the ledger had at the last time is not gone through again."""
+        """Summarize whatever is new. Skip what the ledger had the last time."""
         latest = await self.keeper.ledger.latest()
         if latest != self._summarized:
             await self._summarize(await self._catalog.unsummarized())
@@ -165,8 +165,8 @@ class Library:
         return sorted((*known, *own), key=lambda each: each.name)
 
     async def page(self, first: int, limit: int, *, archived: bool) -> tuple[Sequence[ListedSkill], int]:
-        """Return some of those that are in use, or of those that are archived, by name, and how many there
-        are. Only the files of these are looked at."""
+        """Return some of the skills that are in use, or archived, by name, and their total number. Only their
+        files are checked."""
         names, fresh = await self._look_around()
         await self._adopt(fresh)
         if fresh:
@@ -195,22 +195,22 @@ class Library:
         return sorted((*(each for each in known if not each.archived), *own), key=lambda each: each.name)
 
     async def known(self) -> Sequence[ListedSkill]:
-        """Return those of the ledger that are in use, without a look at the disk."""
+        """Return the ledger's skills that are in use, without checking the disk."""
         return await self._catalog.listed()
 
     async def bundled(self) -> Sequence[ListedSkill]:
-        """Return those that come with Hone, unless the owner has one of the same name."""
+        """Return the bundled skills, unless the owner has one of the same name."""
         return _own(await self._catalog.names())
 
     async def search(self, query: str, limit: int) -> Sequence[ListedSkill]:
-        """Return the best for these words first; without words, those that are first in rank."""
+        """Return the best skills for these words first; without words, the top-ranked ones."""
         if not query.strip():
             return (await self.ranked("")).skills[:limit]
         return [fit.skill for fit in (await self.rank(query))[:limit]]
 
     async def rank(self, query: str, *, small: bool = True) -> Sequence[similar.Fit]:
-        """Return the skills that fit these words, the best first, and how well. `small` words are searched
-        for where no skill has any of the others."""
+        """Return the skills that fit these words, best first, and how well they fit. Search for `small` words,
+        too, if no skill has any of the others."""
         names, fresh = await self._look_around()
         await self._adopt(fresh)
         ranked = similar.rank(query, *await self._candidates(query, names, small=small))
@@ -225,19 +225,19 @@ class Library:
         return similar.blend(ranked, [similarity(asked[0], each) for each in passages])
 
     async def match(self, words: str) -> Sequence[ListedSkill]:
-        """Return the skills that are close enough to a user's words to be named unasked, the best first.
-        Small words alone bring none close enough."""
+        """Return the skills that are close enough to a user's words to be named unasked, best first. Small
+        words alone bring none close enough."""
         return similar.choose_close(await self.rank(words, small=False))
 
     async def suggest(self, words: str, messages: Iterable[Message], system: str) -> str:
-        """Return the note that goes with a user's words: the skills that may fit them, if any."""
+        """Return the note for a user's words: the skills that may fit, if any."""
         if not has_more_skills(system):
             return ""
         suggest: Callable[..., Awaitable[str]] = import_object("hone.knowledge.suggesting:suggest")
         return await suggest(self.match, words, messages, system)
 
     async def find_similar(self, name: str, description: str) -> Sequence[ListedSkill]:
-        """Return skills that may already be what a new one is meant to be."""
+        """Return skills that may already cover what a new one is meant for."""
         names, fresh = await self._look_around()
         await self._adopt(fresh)
         candidates, _ = await self._candidates(f"{name} {description}", names)
@@ -246,7 +246,7 @@ class Library:
     async def _candidates(
         self, query: str, names: Collection[str], *, small: bool = True
     ) -> tuple[Sequence[similar.Candidate], SkillMatches]:
-        """Return them with their words. Of those that come with Hone, all."""
+        """Return candidates with their words, including all bundled skills."""
         matches = await self._catalog.search(similar.content_words(query), similar.CANDIDATES)
         if small and not matches.found:
             matches = await self._catalog.search(similar.words(query), similar.CANDIDATES)
@@ -254,7 +254,7 @@ class Library:
         return [*matches.found, *own], matches
 
     async def files(self, name: str) -> Files:
-        """Return the files of a skill. Raises Missing, with names that are close."""
+        """Return the files of a skill. Raises Missing, with similar names."""
         held = await self.keeper.files(skill(name)) if SHAPE.fullmatch(name) else {}
         if self._settle and any(path.startswith(CHECKS) for path in held):
             await self._settle([name])
@@ -274,11 +274,11 @@ class Library:
 
     async def load(self, names: Sequence[str]) -> str:
         """Return the text of skills that the user asks for by name, to send with the user's words. Raises
-        Missing, with names that are close, or Refused."""
+        Missing, with similar names, or Refused."""
         return "\n".join([await self._load(name) for name in dict.fromkeys(names)])
 
     async def use(self, names: Sequence[str], session: SessionId) -> str:
-        """Load skills and count each of them as used in this conversation."""
+        """Load skills and count each as used in this conversation."""
         text = await self.load(names)
         for name in dict.fromkeys(names):
             await self.count(name, SkillEvent.USE, Actor.OWNER, session)
@@ -305,13 +305,13 @@ class Library:
         return "\n".join(lines)
 
     async def lay_out(self, name: str, files: Files) -> str:
-        """Return the sentence that says where scripts of a skill can be run; empty if it has none, or if they
-        lie in the home."""
+        """Return the sentence that says where a skill's scripts can be run; empty if it has none, or if they
+        are in the home."""
         sync = self.keeper.file_sync
         return await sync.lay_out(name, files) if sync else ""
 
     async def wake(self, name: str) -> bool:
-        """Restore a skill that was archived because nobody used it. Return False for any other."""
+        """Restore a skill that was archived because nothing used it. Return False for any other."""
 
         async def choose(before: Files) -> Draft | None:
             if ARCHIVED not in before or not await was_aged(self.keeper.ledger, skill(name)):
@@ -322,7 +322,7 @@ class Library:
         return await self.keeper.mark(name, choose) is not None
 
     async def rate(self, session: SessionId, results: Callable[[str], SkillResult]) -> None:
-        """Note of each skill that was used in a session how that went."""
+        """Record the outcome of a session for each skill that it used."""
         for name in await self._catalog.used(session):
             await self._catalog.rate(name, session, results(name))
 
@@ -333,8 +333,8 @@ class Library:
         return await self._catalog.usage_counts()
 
     async def _look_around(self) -> tuple[Mapping[str, bool], Sequence[str]]:
-        """Publish folders that are missing, clear those that were archived. Return the skills that are known,
-        and the names of new folders."""
+        """Publish missing folders, and clear those of archived skills. Return the known skills, and the names
+        of new folders."""
         names = await self._load_names()
         if names and await self.settle_checks():
             names = await self._load_names()
@@ -356,15 +356,15 @@ class Library:
         return names, fresh
 
     async def _load_names(self) -> Mapping[str, bool]:
-        """Return the names, and whether each is archived. They are read again after a change, so that a turn
-        does not take longer with many skills."""
+        """Return the names, and whether each is archived. They are read again only after a change, so that a
+        turn stays fast with many skills."""
         latest = await self.keeper.ledger.latest()
         if self._names is None or self._names[0] != latest:
             self._names = latest, await self._catalog.names()
         return self._names[1]
 
     async def _look_at(self, skills: Sequence[ListedSkill]) -> bool:
-        """Take in what the owner has changed in these. Return whether there was something."""
+        """Merge what the owner has changed in these. Tell whether there was anything."""
         sync = self.keeper.file_sync
         changed = await sync.find_touched([skill(each.name) for each in skills]) if sync else ()
         for target in changed:
@@ -379,7 +379,7 @@ class Library:
             await self._catalog.save_summaries({name: _summarize(data) for name, data in contents.items()})
 
     def stage(self) -> tuple["Library", StagedLedger]:
-        """Return a library for a run whose changes nobody else shall see yet."""
+        """Return a library for a run whose changes nobody else may see yet."""
         keeper, ledger = self.keeper.stage()
         return Library(keeper, self._catalog, self._clock, self._meanings, self._settle), ledger
 
@@ -393,7 +393,7 @@ def _document(name: str) -> str:
 
 
 def _own(names: Collection[str]) -> Sequence[ListedSkill]:
-    """Return those that come with Hone, unless the owner has one of the same name."""
+    """Return the bundled skills, unless the owner has one of the same name."""
     return [each for each in bundled.listed() if each.name not in names]
 
 

@@ -1,4 +1,4 @@
-"""Decide whether an entry keeps who does what, whose things are whose, and what is a wish or a fact."""
+"""Decide whether an entry preserves who does what, whose things are whose, and what is a wish or a fact."""
 
 from hone.knowledge.alignment import Alignment
 from hone.knowledge.language import Kind
@@ -18,7 +18,7 @@ def keeps_meaning(found: Alignment) -> bool:
 
 
 def _keeps_persons(found: Alignment) -> bool:
-    """Whether the user of the entry is the "I" of the owner."""
+    """Tell whether the user of the entry is the "I" of the owner."""
     added = [atom for place, atom in found.placed() if place < 0 and atom.kind in PERSONS]
     named = any(atom.kind is Kind.SELF for atom in found.owner)
     shown = _shows_first_person(found)
@@ -28,7 +28,7 @@ def _keeps_persons(found: Alignment) -> bool:
 
 
 def _shows_first_person(found: Alignment) -> bool:
-    """Whether the owner speaks of themselves without a pronoun."""
+    """Tell whether the owner speaks of themselves without a pronoun."""
     lexicon = found.lexicon
     if lexicon.drops_subjects:
         left = [atom for place, atom in enumerate(found.owner) if place not in found.places]
@@ -41,7 +41,8 @@ def _shows_first_person(found: Alignment) -> bool:
 
 
 def _is_ordered_now(found: Alignment, number: int) -> bool:
-    """Whether what the owner does became what the agent should do: "I clear the cache", "Clear the cache"."""
+    """Tell whether what the owner does became what the agent should do: "I clear the cache", "Clear the
+    cache"."""
     lexicon = found.lexicon
     atoms = [
         at for at, other in enumerate(found.numbers) if other == number and not _is_light(found.entry[at])
@@ -65,14 +66,14 @@ def _is_light(atom: Atom) -> bool:
 
 
 def _keeps_roles(found: Alignment) -> bool:
-    """Whether prepositions were only left out or only added, and none was exchanged."""
+    """Tell whether prepositions were only left out or only added, and none was exchanged."""
     changed = [(said.role, written.role) for said, written in found.pairs if said.role != written.role]
     exchanged = any(said and written for said, written in changed)
     return not exchanged and not (any(said for said, _ in changed) and any(role for _, role in changed))
 
 
 def _keeps_owners(found: Alignment) -> bool:
-    """Whether what is mine is the user's, and what is yours or theirs is not."""
+    """Tell whether what is mine is the user's, and what is yours or theirs is not."""
     free = not any(atom.owner in _OTHERS for atom in found.owner)
     yours = any(clause.your for clause in found.said)
     if yours and not any(atom.owner is Kind.YOUR for atom in found.entry):
@@ -93,7 +94,7 @@ def _same_owner(said: Kind, written: Kind, *, free: bool) -> bool:
 
 
 def _keeps_wish(found: Alignment, number: int, clause: Clause) -> bool:
-    """Whether "the user wants" stands before a wish or an order, and not before a fact."""
+    """Tell whether "the user wants" stands before a wish or an order, and not before a fact."""
     sources = {said for written, said in found.links if written == number}
     if not clause.wish or any(found.said[each].wish for each in sources):
         return True
@@ -104,7 +105,7 @@ def _keeps_wish(found: Alignment, number: int, clause: Clause) -> bool:
 
 
 def _is_told(found: Alignment) -> bool:
-    """Whether a verb lost the ending of a fact: "Bob deploys" became "wants Bob to deploy"."""
+    """Tell whether a verb lost the ending of a fact: "Bob deploys" became "wants Bob to deploy"."""
     return any(
         said.key.endswith("s")
         and said.key.removesuffix("s").removesuffix("e") == written.key.removesuffix("e")
@@ -114,7 +115,7 @@ def _is_told(found: Alignment) -> bool:
 
 
 def _keeps_fact(found: Alignment, number: int, clause: Clause) -> bool:
-    """Whether a wish stays a wish, unless the agent can fulfill it, and "has" does not become "is"."""
+    """Tell whether a wish stays a wish, unless the agent can fulfill it, and "has" does not become "is"."""
     linked = {written for written, said in found.links if said == number}
     about = [found.written[each] for each in linked]
     has = any(atom.kind is Kind.HAVE and atom.clause == number for atom in found.owner)

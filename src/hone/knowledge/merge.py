@@ -10,7 +10,7 @@ from hone.knowledge.journal import blocks, lines
 
 
 class Clash(Struct, frozen=True):
-    """A stretch that both sides changed, each in its own way."""
+    """A stretch that both sides changed, each differently."""
 
     base: tuple[str, ...]
     ours: tuple[str, ...]
@@ -18,7 +18,7 @@ class Clash(Struct, frozen=True):
 
 
 class Merged(Struct, frozen=True):
-    """In a clash `theirs` was taken, or both were kept; `clashes` has what met."""
+    """In a clash, `theirs` was taken or both were kept; `clashes` lists the conflicts."""
 
     text: str
     clashes: tuple[Clash, ...] = ()
@@ -28,12 +28,12 @@ Split = Callable[[str], list[str]]
 
 
 OLDER = "an older version of the file"
-"""The tool of the owner's edit whose editor did not have the newest version."""
+"""The tool name for an owner's edit whose editor did not have the newest version."""
 
 
 class Save(Struct, frozen=True):
-    """What the owner saved at a place, and what is held there. `unread`: nobody has read the newest version
-    before. `both`: where the save meets a later change, both are kept."""
+    """What the owner saved at a place, and what is held there. `unread`: nobody had read the newest version
+    before. `both`: if the save conflicts with a later change, both are kept."""
 
     place: str
     saved: str
@@ -44,7 +44,7 @@ class Save(Struct, frozen=True):
 
 
 class Saved(Struct, frozen=True):
-    """What the owner's save of one file makes of it. `older`: the editor does not have all of it."""
+    """The result of the owner's save of one file. `older`: the editor does not have all of it."""
 
     data: bytes
     older: bool = False
@@ -52,13 +52,13 @@ class Saved(Struct, frozen=True):
 
 
 def by_entry(text: str) -> list[str]:
-    """An entry of the journal is one piece, however many lines it has."""
+    """Split a journal: an entry is one piece, however many lines it has."""
     return [block.raw for block in blocks(text)]
 
 
 def merge(base: str, ours: str, theirs: str, split: Split = lines, *, both: bool = False) -> Merged:
-    """Where both put something in at the same place, both stay, ours first. `both`: so they do in a clash,
-    and what one side has removed does not come back because the other side has moved it."""
+    """Merge two edits. If both insert at the same place, both insertions stay, ours first. `both`: in a clash
+    both stay as well, and what one side removed does not return because the other side moved it."""
     if ours in (base, theirs):
         return Merged(theirs)
     if base == theirs:
@@ -81,7 +81,7 @@ def merge(base: str, ours: str, theirs: str, split: Split = lines, *, both: bool
 
 
 def _revived(was: Counter[str], gone: Counter[str], moved: Counter[str], pieces: list[str]) -> list[str]:
-    """What one side has taken away and the other has only moved: by its new place it has come back."""
+    """Return what one side removed and the other only moved: at its new place it has returned."""
     now = Counter(pieces)
     return [
         each
@@ -95,12 +95,12 @@ def _is_ended(text: str) -> bool:
 
 
 def _whole(pieces: list[str]) -> list[str]:
-    """The last line ends like the others, so that it can stand before another one."""
+    """End the last line like the others, so that another one can follow it."""
     return [piece if piece.endswith("\n") else f"{piece}\n" for piece in pieces]
 
 
 class _Hunk(Struct, frozen=True):
-    """These pieces of the base give way to new ones."""
+    """Pieces of the base and their replacement."""
 
     start: int
     end: int
@@ -124,7 +124,7 @@ def _take_theirs(_base: Sequence[str], _ours: Sequence[str], theirs: Sequence[st
 
 
 def _unite(base: Sequence[str], ours: Sequence[str], theirs: Sequence[str]) -> Sequence[str]:
-    """Return what our side has put in, and theirs without what our side has removed."""
+    """Return our side's insertions, and theirs without what our side removed."""
     was, mine = Counter(base), Counter(ours)
     gone, come = was - mine, mine - was - Counter(theirs)
     left, right = [], []
@@ -141,7 +141,7 @@ def _unite(base: Sequence[str], ours: Sequence[str], theirs: Sequence[str]) -> S
 
 
 def _remove_doubles(pieces: list[str], most: Counter[str]) -> None:
-    """Both sides may have moved a piece, each to another place."""
+    """Remove duplicates: both sides may have moved a piece, each to another place."""
     for piece, count in (Counter(pieces) - most).items():
         for _ in range(count if piece.strip() else 0):
             pieces.remove(piece)
@@ -170,7 +170,7 @@ def _merged(
 
 
 def _both(left: Sequence[str], right: Sequence[str]) -> Sequence[str]:
-    """Two insertions at one place. One that has all of the other, in its order, was made on top of it."""
+    """Combine two insertions at one place. If one contains the other in order, it was made on top of it."""
     if _has(left, right):
         return left
     return right if _has(right, left) else (*left, *right)
@@ -191,7 +191,7 @@ def _applied(base: Sequence[str], start: int, end: int, hunks: Sequence[_Hunk]) 
 
 
 def _groups(ours: list[_Hunk], theirs: list[_Hunk]) -> Iterator[tuple[list[_Hunk], list[_Hunk]]]:
-    """Hunks that must be looked at together, because those of one side overlap those of the other."""
+    """Group hunks that overlap with those of the other side."""
     left, right = list(ours), list(theirs)
     while left or right:
         mine: list[_Hunk] = []
@@ -213,7 +213,7 @@ def _key(hunk: _Hunk) -> tuple[int, int]:
 
 
 def _overlap(a: _Hunk, b: _Hunk) -> bool:
-    """Side by side is not together; two insertions at one place are."""
+    """Tell whether hunks overlap. Adjacent ones do not; two insertions at one place do."""
     if a.start == a.end == b.start == b.end:
         return True
     return max(a.start, b.start) < min(a.end, b.end) or _inside(a, b) or _inside(b, a)

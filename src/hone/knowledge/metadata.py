@@ -19,7 +19,7 @@ CLI = "cli"
 
 
 def metadata(author: Author, task: str = "") -> Mapping[str, str]:
-    """Fields that are empty are left out."""
+    """Return the metadata of a change, without empty fields."""
     background = author.actor in (Actor.REVIEW, Actor.CURATOR)
     fields = {
         "write_origin": ORIGINS[author.actor],

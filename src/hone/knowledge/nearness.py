@@ -13,8 +13,8 @@ from hone.knowledge.lexicon import detect, lexicons
 from hone.knowledge.resemblance import MOST
 
 NEAR = 0.6
-"""On a scale where unrelated lessons have 0 and the same words 1. In 1,770 pairs of different lessons in
-English none reaches it, with both local models."""
+"""On a scale where unrelated lessons have 0 and equal words have 1. Among 1,770 pairs of different lessons in
+English, none reaches it, with both local models."""
 LANGUAGE = "en"
 """Small models know one language. Lessons in others that have nothing in common look alike to them."""
 UNRELATED = (
@@ -31,17 +31,17 @@ UNRELATED = (
     "Invoices are due within 30 days.",
     "Keep release notes short.",
 )
-"""How alike a model finds these is its zero: some models give no pair less than 0.7."""
+"""The similarity of these is a model's zero: some models give no pair less than 0.7."""
 
 
 class Nearness:
-    """If `meanings` give no vectors, nothing is near."""
+    """Without vectors from `meanings`, nothing is near."""
 
     def __init__(self, meanings: Meanings) -> None:
         self._meanings = meanings
 
     async def find(self, text: str, entries: Sequence[str]) -> list[str]:
-        """Return the entries that may mean the same, the nearest first."""
+        """Return the entries that may mean the same, nearest first."""
         known = [entry for entry in entries if _is_read(entry)]
         if not known or not _is_read(text):
             return []
@@ -57,7 +57,7 @@ class Nearness:
 
 
 async def rate(meanings: Meanings, question: str, texts: Sequence[str]) -> list[float]:
-    """Return how near each text is to a question, on the same scale; nothing if nobody can tell."""
+    """Return how near each text is to a question, on the same scale; nothing if unknown."""
     if not texts or not _is_read(question):
         return []
     asked = await meanings.vectors([question], "question")
@@ -70,7 +70,7 @@ async def rate(meanings: Meanings, question: str, texts: Sequence[str]) -> list[
 
 
 def find_zero(vectors: Sequence[bytes]) -> float:
-    """Return how alike unrelated texts are on average."""
+    """Return how similar unrelated texts are on average."""
     found = [similarity(one, other) for one, other in combinations(vectors, 2)]
     return sum(found) / len(found) if found else 0.0
 

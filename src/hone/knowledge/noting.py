@@ -1,5 +1,7 @@
-"""Prepare changes of the journal: apply them, compare them with what is known, and judge them. What waits,
-in the journal or in a skill, can be judged anew."""
+"""Prepare changes of the journal: apply them, compare them with what is known, and judge them.
+
+Pending changes, in the journal or in a skill, can be judged again.
+"""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
@@ -58,8 +60,8 @@ class Noting:
     async def prepare(
         self, edits: Edits, author: Author, kind: ChangeKind | None, mode: LearningMode
     ) -> Prepared:
-        """Prepare all of the edits or none. What an agent puts in words that would have to wait takes effect
-        in the owner's. Raises Refused or StoreError."""
+        """Prepare all of the edits or none. If an agent's words would have to wait, the change takes effect
+        in the owner's words. Raises Refused or StoreError."""
         made = await self._judge(edits, author, kind, mode)
         if author.actor in AGENTS and made.verdict.cause == FOREIGN:
             made = await self._reword(edits, author, kind, mode) or made
@@ -68,8 +70,8 @@ class Noting:
     async def _reword(
         self, edits: Edits, author: Author, kind: ChangeKind | None, mode: LearningMode
     ) -> Prepared | None:
-        """Return what takes effect in the owner's words; None if nothing does and it may wait. Raises Refused
-        if it is known, or if the agent should try other words."""
+        """Return the change in the owner's words if it takes effect that way; None if none does and it may be
+        pending. Raises Refused if it is known, or if the agent should try other words."""
         if own := put_in_own_words(edits, author):
             try:
                 made = await self._judge(own, author, kind, mode)
@@ -107,7 +109,7 @@ class Noting:
         return Prepared(drafts, defer(verdict, found.cause))
 
     async def judge_again(self, drafts: Sequence[Draft], author: Author, mode: LearningMode) -> Verdict:
-        """Judge what waits as if it were made now. Raises Refused unless it takes effect."""
+        """Judge a pending change as if it were made now. Raises Refused unless it takes effect."""
         if len(drafts) != 1:
             raise Refused("Changes that were made together wait for the user.")
         draft = drafts[0]
@@ -149,18 +151,18 @@ class Noting:
 
 
 def _list_compared(edits: Edits, author: Author) -> Sequence[Target]:
-    """Return the parts of the journal that are needed for a change. An agent's entry is compared with those
-    of other parts."""
+    """Return the parts of the journal that a change needs. An agent's entry is compared with those of other
+    parts."""
     compared = (MEMORY, USER) if author.actor in AGENTS else ()
     return list(dict.fromkeys((*compared, *(target for target, _ in edits))))
 
 
 def read_ahead(edits: Edits, author: Author) -> None:
-    """Read what an agent wants to write before others have to wait: the answers are kept until they are asked
-    for under the lock."""
+    """Compute what an agent's change will need before others have to wait: the results are cached until the
+    change asks for them under the lock."""
     for edit in (edit for _, edit in edits if author.actor in AGENTS):
         if isinstance(edit, journal.Add | journal.ReplaceEntry):
-            with suppress(Refused, *FAULTS):  # they come again, and are answered there
+            with suppress(Refused, *FAULTS):  # they come up again, and are handled there
                 words = validity.read(journal.normalize(clean(edit)[0].text)).wording
                 gist(words), is_negative_claim(words), quotes(words, author.quotes)
 

@@ -1,7 +1,7 @@
 """Decide whether an entry has the owner's words in an order that says the same.
 
-The order is the same, or parts of the sentence have moved as wholes: clauses, phrases with their preposition,
-and at most one word that may stand anywhere.
+Either the order is the same, or parts of the sentence have moved as wholes: clauses, phrases with their
+preposition, and at most one word that may stand anywhere.
 """
 
 from collections import Counter
@@ -12,7 +12,8 @@ from hone.knowledge.language import Kind
 from hone.knowledge.reading import HARD, PHRASE, SOFT
 
 _LEAST = 2
-"""Words of a clause that may change places with another: the items of a list may be in their order."""
+"""The fewest words of a clause that may change places with another: the items of a list may be in their
+order."""
 
 
 def is_ordered(found: Alignment) -> bool:
@@ -35,7 +36,7 @@ def is_ordered(found: Alignment) -> bool:
 
 
 def _is_inverted(found: Alignment, runs: Sequence[Sequence[int]]) -> bool:
-    """Whether "my editor is Vim" became "Vim is the user's editor"."""
+    """Tell whether "my editor is Vim" became "Vim is the user's editor"."""
     predicates = [place for place, atom in enumerate(found.owner) if atom.predicate]
     mine = any(atom.owner is Kind.OWN for atom in found.owner)
     if not mine or len(runs) != 2 or len(predicates) != 1 or len(found.said) != 1:
@@ -45,7 +46,7 @@ def _is_inverted(found: Alignment, runs: Sequence[Sequence[int]]) -> bool:
 
 
 def _is_loose(found: Alignment, at: int) -> bool:
-    """Whether an atom of the entry may stand anywhere."""
+    """Tell whether an atom of the entry may stand anywhere."""
     place, atom = found.places[at], found.entry[at]
     if atom.kind is Kind.FILLER:
         return not found.is_negated(place)
@@ -53,7 +54,7 @@ def _is_loose(found: Alignment, at: int) -> bool:
 
 
 def _runs(found: Alignment, places: Sequence[int], gone: Container[int]) -> list[list[int]]:
-    """The stretches in which both have the same order."""
+    """Return the stretches in which both have the same order."""
     runs: list[list[int]] = []
     for place in places:
         if runs and found.follows(runs[-1][-1], place, gone):
@@ -64,13 +65,13 @@ def _runs(found: Alignment, places: Sequence[int], gone: Container[int]) -> list
 
 
 def _is_star(found: Alignment) -> bool:
-    """Whether no two clauses have exchanged their parts."""
+    """Tell whether no two clauses have swapped their parts."""
     written, said = Counter(each for each, _ in found.links), Counter(each for _, each in found.links)
     return all(written[one] == 1 or said[other] == 1 for one, other in found.links)
 
 
 def _are_whole(found: Alignment, runs: Sequence[Sequence[int]], gone: Container[int]) -> bool:
-    """Whether each begins and ends where a part of the owner's sentence does."""
+    """Tell whether each begins and ends where a part of the owner's sentence does."""
     if len(runs) <= 1:
         return True
     listed = any(_size(found, run) < _LEAST for run in runs)
@@ -95,7 +96,7 @@ def _next(place: int, gone: Container[int]) -> int:
 
 
 def _bound(found: Alignment, place: int, gone: Container[int]) -> int:
-    """How strongly the owner separates that atom from those before it."""
+    """Return how strongly the owner separates that atom from those before it."""
     last = len(found.owner)
     bound = HARD if place in {0, last} else found.owner[place].bound
     while place > 0 and not bound and (place - 1 in gone or _is_left(found, place - 1)):
@@ -112,14 +113,14 @@ def _is_left(found: Alignment, place: int) -> bool:
 
 
 def _is_phrase(found: Alignment, run: Sequence[int]) -> bool:
-    """Whether it begins with a preposition on both sides, and has its object."""
+    """Tell whether it begins with a preposition on both sides, and has its object."""
     said, written = found.owner[run[0]], found.entry[found.places.index(run[0])]
     whole = bool(said.role and said.kind is Kind.CONTENT) or len(run) > 1
     return said.bound == PHRASE and written.bound == PHRASE and whole
 
 
 def _are_apart(found: Alignment) -> bool:
-    """Whether no two phrases with one preposition have exchanged their places: "Anna at 9, Bob at 10"."""
+    """Tell whether no two phrases with the same preposition have swapped places: "Anna at 9, Bob at 10"."""
     by_role: dict[tuple[int, str], list[int]] = {}
     for place, atom in enumerate(found.owner):
         if atom.bound == PHRASE and place in found.places:
@@ -129,13 +130,14 @@ def _are_apart(found: Alignment) -> bool:
 
 
 def _is_without(found: Alignment, rest: Sequence[int], gone: set[int], place: int) -> bool:
-    """Whether the order is right but for that one word, and it may stand elsewhere."""
+    """Tell whether the order is right except for one word that may stand elsewhere."""
     kept = [each for each in rest if each != place]
     return _may_move(found, place) and _are_whole(found, _runs(found, kept, {*gone, place}), {*gone, place})
 
 
 def _may_move(found: Alignment, place: int) -> bool:
-    """An adverb may; so may a verb that became passive, and an order that became an infinitive."""
+    """Tell whether an atom may move: an adverb, a verb that became passive, or an order that became an
+    infinitive."""
     said, written = found.owner[place], found.entry[found.places.index(place)]
     if found.lexicon.adverb.fullmatch(said.key) and said.key not in found.lexicon.limits:
         return True
@@ -151,7 +153,7 @@ def _may_move(found: Alignment, place: int) -> bool:
 
 
 def _is_fronted(found: Alignment, place: int) -> bool:
-    """Whether the owner puts before the verb what cannot be its subject: "Kaffee trinke ich schwarz"."""
+    """Tell whether the owner puts before the verb what cannot be its subject: "Kaffee trinke ich schwarz"."""
     clause = found.owner[place].clause
     atoms = found.clause(clause)
     named = any(atom.subject and atom.kind is Kind.SELF for atom in found.entry)

@@ -1,7 +1,7 @@
-"""Find the change that brought an entry of the journal, and the owner's words that it was made of.
+"""Find the change that added an entry of the journal, and the owner's words that it was made of.
 
-An agent may put the same matter in other words each time, or in another language. The owner's own words about
-it are more alike, so they are compared, too. They are read in the conversations: the ledger keeps none.
+An agent may phrase the same thing differently each time, or in another language. The owner's own words about
+it are more alike, so they are compared, too. They are read from the conversations: the ledger keeps none.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,7 +30,7 @@ class Origins:
         self._upto: dict[Target, ChangeId] = {}
 
     async def find(self, target: Target, entry: str) -> Entry | None:
-        """Return the newest change that brought an entry; None if no change has."""
+        """Return the newest change that added an entry; None if no change has."""
         known, upto = self._brought.setdefault(target, {}), self._upto.get(target)
         latest = await self._ledger.latest()
         if latest != upto:
@@ -49,7 +49,7 @@ class Origins:
         return self._words[origin.id]
 
     async def _load(self, query: ChangeQuery) -> Mapping[str, Entry]:
-        """Return the entries that changes brought, each with the newest of these."""
+        """Return the entries that changes added, each with the newest of these."""
         made = [each for each in await self._ledger.entries(query) if each.change.standing is ACTIVE]
         found: dict[str, Entry] = {}
         for change, steps in zip(
@@ -72,5 +72,5 @@ class Origins:
 
 
 def speak_of_the_same(said: Sequence[str], before: Sequence[str]) -> bool:
-    """Whether the owner's words and earlier ones are about the same subject."""
+    """Tell whether the owner's words and earlier ones are about the same subject."""
     return any(is_same_subject(one, other) for one in said for other in before)

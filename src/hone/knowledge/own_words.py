@@ -1,7 +1,7 @@
-"""Say a lesson in the owner's own words.
+"""Phrase a lesson in the owner's own words.
 
 Where foreign text was read, an entry takes effect only if it says what the owner said. Agents shorten and
-reword, and code cannot always tell that this changed nothing. The sentence itself is beyond doubt.
+reword, and code cannot always tell that this changed nothing. The sentence itself is certain.
 """
 
 from collections.abc import Sequence
@@ -16,15 +16,15 @@ from hone.knowledge.resemblance import find_alike, is_part_of
 from hone.knowledge.sentences import sentences
 
 LONGEST = 300
-"""Characters of a sentence that is an entry."""
+"""The most characters of a sentence that becomes an entry."""
 _SHOWN = 160
 
 Edits = Sequence[tuple[Target, journal.Edit]]
 
 
 def put_in_own_words(edits: Edits, author: Author) -> Edits | None:
-    """Return the edits with the owner's sentence in place of each entry that says something else; None if
-    there is no such sentence for one of them."""
+    """Return the edits with the owner's sentence in place of each entry that says something else; None if one
+    of them has no such sentence."""
     reworded: list[tuple[Target, journal.Edit]] = []
     for target, edit in edits:
         if isinstance(edit, journal.Add | journal.ReplaceEntry) and not quotes(edit.text, author.quotes):
@@ -38,8 +38,8 @@ def put_in_own_words(edits: Edits, author: Author) -> Edits | None:
 
 
 def check_words(edits: Edits, author: Author) -> None:
-    """Raise Refused for an addition that rests on the owner's words and is in others, so that the agent
-    tries again with those. One that is made anyway may wait for the owner."""
+    """Raise Refused for an addition that rests on the owner's words but uses others, so that the agent tries
+    again with those. One that is made anyway may be pending."""
     for _, edit in edits:
         if isinstance(edit, journal.Add) and not edit.anyway and author.quotes:
             raise Refused(
@@ -50,7 +50,7 @@ def check_words(edits: Edits, author: Author) -> None:
 
 
 def states(entry: str, owner: Sequence[str]) -> bool:
-    """Whether the owner's words are the entry, or have a sentence that it was made of."""
+    """Tell whether the owner's words are the entry, or contain a sentence that it was made of."""
     if quotes(entry, owner):
         return True
     sentence = _find_sentence(entry, owner)

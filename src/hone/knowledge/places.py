@@ -12,7 +12,7 @@ PROFILE = "USER.md"
 SKILLS = "skills"
 ARCHIVE = f"{SKILLS}/.archive"
 SKILL_FILES = f"served/{SKILLS}"
-"""Where scripts of skills are laid out if the database is elsewhere."""
+"""Where scripts of skills are unpacked if the database is elsewhere."""
 _UNFIT = regex(r"[^a-z0-9]+")
 
 
@@ -21,38 +21,38 @@ def is_journal(target: Target) -> bool:
 
 
 def is_item(target: Target) -> bool:
-    """Whether a memory backend holds it; it has no file."""
+    """Tell whether a memory backend holds it. It has no file."""
     return target.startswith(ITEM)
 
 
 def is_copy(target: Target) -> bool:
-    """Whether it lies outside of the home, where another agent reads it."""
+    """Tell whether it lies outside the home, where another agent reads it."""
     return target.startswith((COPY, SECTION))
 
 
 def is_outside(target: Target) -> bool:
-    """Whether no file of the home holds it."""
+    """Tell whether no file of the home holds it."""
     return is_item(target) or is_copy(target)
 
 
 def user_of(target: Target) -> str:
-    """Whose item it is."""
+    """Return the user of an item."""
     return target.removeprefix(ITEM).partition("/")[0]
 
 
 def path_of(target: Target) -> str:
-    """The one path a journal holds."""
+    """Return the only path of a journal."""
     return PROFILE if target == USER else JOURNAL
 
 
 def place_of(target: Target) -> str:
-    """Where a journal lies."""
+    """Return the place of a journal."""
     [place] = places(target, {path_of(target): ""})
     return place
 
 
 def name_of(target: Target) -> str:
-    """The skill's name, the item's key, or what people call the part of the journal."""
+    """Return the skill's name, the item's key, or the usual name of the part of the journal."""
     if is_item(target):
         return target.partition("/")[2]
     if is_copy(target):
@@ -61,7 +61,7 @@ def name_of(target: Target) -> str:
 
 
 def folder_of(target: Target, *, archived: bool = False) -> str:
-    """Below the home; empty for the home itself."""
+    """Return the folder below the home; empty for the home itself."""
     if target in (MEMORY, USER):
         return ""
     if is_copy(target):
@@ -91,7 +91,7 @@ def places(target: Target, held: Held) -> Mapping[str, str]:
 
 
 def path_at(target: Target, place: str) -> str:
-    """The path that a place stands for, whichever of its two folders a skill lies in."""
+    """Return the path of a place, whichever of its two folders a skill is in."""
     for archived in (True, False):
         folder = folder_of(target, archived=archived)
         if folder and place.startswith(f"{folder}/"):

@@ -1,9 +1,9 @@
 """Decide whether an entry says only what the owner said. If so it becomes active; in doubt the answer is no.
 
-Every word of the entry stands in a sentence of the owner, and every word of that sentence in the entry. Only
+Every word of the entry must be in a sentence of the owner, and every word of that sentence in the entry. Only
 the words that the language lists are free: glue, politeness, framing ("the user prefers"). Beyond that an
-entry may name the owner ("I" becomes "the user"), inflect a word without changing its tense or mood, drop
-a remark at the end, and move a part of the sentence where the meaning does not depend on the order.
+entry may name the owner ("I" becomes "the user"), inflect a word without changing its tense or mood, drop a
+remark at the end, and move a part of the sentence if the meaning does not depend on the order.
 """
 
 import re
@@ -19,13 +19,13 @@ from hone.knowledge.ordering import is_ordered
 from hone.knowledge.reading import Atom, Clause, Sentence, read
 
 _MOST = 400
-"""Atoms of a sentence that is looked at: what is longer is no sentence."""
+"""The most atoms of a sentence: anything longer is no sentence."""
 _LONGEST = 100_000
-"""Characters of a message that is looked at: what is longer is pasted."""
+"""The most characters of a message: anything longer is pasted."""
 _SAMPLE = 4_000
-"""Characters of the owner's text that its language is detected by."""
+"""The characters of the owner's text used to detect its language."""
 _HINT = 2
-"""First letters of a word that its other forms share."""
+"""The first letters that all forms of a word share."""
 _PASTED = regex(r"^ {0,3}(```|~~~).*?(?:^ {0,3}\1|\Z)|^ {0,3}>.*?$", re.MULTILINE | re.DOTALL)
 
 Written = tuple[Clause, Sequence[Atom]]
@@ -33,8 +33,8 @@ Written = tuple[Clause, Sequence[Atom]]
 
 
 def quotes(entry: str, owner: Sequence[str]) -> bool:
-    """Whether one text of the owner says all of the entry. What the owner has fenced or marked as quoted is
-    somebody else's."""
+    """Tell whether one text of the owner says all of the entry. Text that the owner has fenced or marked as
+    quoted is somebody else's."""
     texts = (_PASTED.sub("\n", text) for text in owner if len(text) <= _LONGEST)
     return any(_supports(text, entry) for text in texts)
 
@@ -70,7 +70,7 @@ def _clauses(sentences: Sequence[Sentence]) -> Iterator[Written]:
 def _source(
     said: Sequence[Sentence], atoms: Sequence[Atom], lexicon: Lexicon, *, preferred: int
 ) -> int | None:
-    """The sentence of the owner that has all content words of a clause."""
+    """Return the owner's sentence that has all content words of a clause."""
     content = [
         atom for atom in atoms if atom.kind is Kind.CONTENT and not (atom.leads and atom.key in lexicon.use)
     ]

@@ -1,7 +1,7 @@
-"""Read a text as sentences of atoms: the words that carry its meaning, each with what it depends on.
+"""Parse a text into sentences of atoms: the words that carry its meaning, each with what it depends on.
 
 Words that only hold a sentence together are left out. "I prefer" and "the user wants" are frames: they are
-taken out of the sequence and remembered beside their clause.
+removed from the sequence and remembered with their clause.
 """
 
 import re
@@ -22,17 +22,17 @@ SOFT, HARD, PHRASE = 1, 2, 3
 """How an atom is separated from the one before it: by a comma or an "and"; as a subject, or after a clause
 with "if"; by a preposition or an "if"."""
 COMMENT, GENERIC, OTHERS, CONSEQUENCE = 1, 2, 3, 4
-"""What kind of remark a clause may be."""
+"""The kinds of remark that a clause may be."""
 DENIALS = frozenset({Kind.NOT, Kind.NEVER})
 WISHES = frozenset({Kind.PREFER, Kind.WANT})
 PERSONS = frozenset({Kind.SELF, Kind.THIRD})
 _WORDS = frozenset({Kind.CONTENT, Kind.HAVE}) | DENIALS
 _AHEAD = 6
 _SLACK = 8
-"""Characters by which folding the case of a text may move its words."""
+"""How many characters the words of a text may shift when its case is folded."""
 _NO_ENDING = ("\0",)
 _LONGEST = 4_000
-"""Characters of a sentence that is looked at: what is longer is no sentence."""
+"""The most characters of a sentence: anything longer is no sentence."""
 _PART = regex(r"[,;.!?](?=\s|$)|\n|[。；！？，]|[、()「」“”«»„\"]|\s[-–—]+\s")
 _CAPITAL = regex(r"(?<=[\w,;)] )[\"'“„«(]?([^\W\d_a-z]\w*)")
 _QUESTION = regex(r"[?？][\"')\]”’»]*\s*$|[?？]\s")
@@ -47,7 +47,7 @@ _IDLE = frozenset({Kind.GLUE, Kind.BE, Kind.HAVE, Kind.JOIN, Kind.SELF, Kind.OWN
     Kind.FILLER,
     Kind.PREPOSITION,
 }
-"""What a part may have beside its chatter. "Her message:" and "your note:" say whose words follow."""
+"""What a part may contain besides chatter. "Her message:" and "your note:" say whose words follow."""
 _SPACES = regex("[ \t]+")
 _SIGNS = regex("[…，、；：！？。]")
 
@@ -60,7 +60,7 @@ class Atom(Struct, frozen=True):
     role: str = ""
     """Its preposition."""
     owner: Kind = Kind.GLUE
-    """Whose it is: OWN, YOUR, THEIRS or nobody's."""
+    """Its owner: OWN, YOUR, THEIRS or nobody."""
     fixed: bool = False
     """It has one form only, and may not move."""
     passive: bool = False
@@ -75,7 +75,7 @@ class Atom(Struct, frozen=True):
 
 
 class Clause(Struct, frozen=True):
-    """What is known of a clause beside its atoms."""
+    """What is known about a clause besides its atoms."""
 
     wish: bool = False
     """It is framed as what the owner wants."""
@@ -91,15 +91,15 @@ class Sentence(Struct, frozen=True):
     atoms: tuple[Atom, ...]
     clauses: tuple[Clause, ...]
     tells: bool
-    """It states or orders something, and in earnest."""
+    """It seriously states or orders something."""
     tied: bool = False
-    """It is made of several sentences that belong together."""
+    """It consists of several sentences that belong together."""
 
 
 def read(
     text: str, lexicon: Lexicon, *, entry: bool, hints: Collection[str] | None = None
 ) -> Iterator[Sentence]:
-    """Read sentence by sentence; with `hints`, only those that contain one of them."""
+    """Parse sentence by sentence; with `hints`, only those that contain one of them."""
     folded = text.casefold()
     for start, end in sentences(text):
         if hints is not None and not any(hint in folded[start : end + _SLACK] for hint in hints):
@@ -131,7 +131,7 @@ def _names(text: str, lexicon: Lexicon) -> frozenset[str]:
     return frozenset(word.casefold() for word in found if word[:1].isupper())
 
 
-@lru_cache(maxsize=256)  # an entry and what it rests on are each read several times
+@lru_cache(maxsize=256)  # an entry and its evidence are each parsed several times
 def simplify(text: str, lexicon: Lexicon) -> str:
     """Return a text in lower case, with its expressions rewritten as the language lists them."""
     plain = unicodedata.normalize("NFKC", _SIGNS.sub(r"\g<0> ", text)).casefold()
@@ -144,7 +144,7 @@ def simplify(text: str, lexicon: Lexicon) -> str:
 
 
 def _without_chatter(plain: str, lexicon: Lexicon) -> str:
-    """Without the parts that say nothing. Such a part may end with a colon."""
+    """Remove the parts that say nothing. Such a part may end with a colon."""
     if not lexicon.chatter:
         return plain
     parts = _SEGMENT.split(plain)
@@ -153,7 +153,8 @@ def _without_chatter(plain: str, lexicon: Lexicon) -> str:
 
 
 def _is_chatter(text: str, lexicon: Lexicon) -> bool:
-    """Whether it says nothing. What begins with a preposition may limit the rest: "with a friend"."""
+    """Tell whether a part says nothing. One that begins with a preposition may limit the rest: "with a
+    friend"."""
     words = list(words_of(text, lexicon))
     if words and lexicon.said.get(words[0]) is Kind.PREPOSITION:
         return False
@@ -177,7 +178,7 @@ class _Reader:
         self._start()
 
     def read(self, part: str) -> None:
-        """Read what stands between two signs."""
+        """Read the text between two signs."""
         words = [self._lexicon.same.get(word, word) for word in words_of(part, self._lexicon)]
         while len(words) > 1 and self._kinds.get(words[-1]) is Kind.POLITE:
             words.pop()
@@ -200,7 +201,7 @@ class _Reader:
             self.atoms += [replace(atom, clause=len(self.clauses) - 1) for atom in self._open]
 
     def _classify(self, words: Sequence[str]) -> int:
-        """Which kind of remark begins with those words."""
+        """Return the kind of remark that begins with those words."""
         rest = words[1:] if words and words[0] in self._lexicon.ands else words
         text = ("" if self._lexicon.drops_subjects else " ").join(rest[:_AHEAD])
         lexicon = self._lexicon
@@ -215,7 +216,7 @@ class _Reader:
         return OTHERS if after[0] is Kind.CONTENT and {Kind.BE, Kind.HAVE} & set(after[1:4]) else 0
 
     def _is_list(self, words: Sequence[str], at: int) -> bool:
-        """Whether an "and" stands between two words, and not between two clauses."""
+        """Tell whether an "and" joins two words, and not two clauses."""
         if not self._open or self._open[-1].kind is not Kind.CONTENT or at + 1 == len(words):
             return False
         if self._kinds.get(words[at + 1], Kind.CONTENT) is not Kind.CONTENT:
@@ -232,7 +233,7 @@ class _Reader:
         self._be, self._wishes, self._bound, self._leads = False, False, SOFT, True
 
     def _close(self) -> None:
-        """End the clause. One without a word of its own belongs to the next."""
+        """End the clause. A clause without content words belongs to the next."""
         bound = SOFT
         if any(atom.kind in _WORDS for atom in self._open):
             first = self._open[0]
@@ -245,7 +246,7 @@ class _Reader:
             self.clauses.append(replace(self._about, wish=wish, negated=negated, remark=self._remark))
             self._open, self._about = [], Clause()
         self._start()
-        self._bound = bound  # What stands after "if …," can change places with it.
+        self._bound = bound  # Text after "if …," can change places with it.
 
     def _take(self, word: str) -> None:
         kind = self._kinds.get(word, Kind.CONTENT)
@@ -300,7 +301,7 @@ class _Reader:
         bound = max(bound, self._bound)
         last = self._open[-1] if self._open else None
         if last and (last.kind in DENIALS or last.key in self._lexicon.limits):
-            # What stands after "not" or "only" moves with it.
+            # Text after "not" or "only" moves with it.
             self._open[-1] = replace(last, bound=max(last.bound, bound if bound == PHRASE else 0))
             bound = 0
         passive = (self._be or self._wishes) and self._lexicon.is_participle(word)
@@ -323,7 +324,7 @@ class _Reader:
 
 
 def _unframed(atoms: Sequence[Atom], lexicon: Lexicon, *, entry: bool) -> tuple[list[Atom], bool]:
-    """Take out "I prefer", and say whether it was there. What others prefer stays."""
+    """Remove "I prefer", and tell whether it was there. What others prefer stays."""
     kept: list[Atom] = []
     wish = False
     for atom in atoms:
@@ -348,7 +349,7 @@ def _is_owners(before: Sequence[Atom], wish: Atom, lexicon: Lexicon, *, entry: b
 
 
 def _without_person(atoms: Sequence[Atom]) -> list[Atom]:
-    """Without the persons right before the end."""
+    """Remove the persons directly before the end."""
     kept = list(atoms)
     for at in range(len(atoms) - 1, -1, -1):
         if atoms[at].kind in PERSONS:

@@ -1,8 +1,8 @@
-"""Find what in the owner's words is a reason to look back.
+"""Find a reason to look back in the owner's words.
 
-That is a wish to remember, a correction, a complaint, a change of mind, or a statement of a lasting fact or
-preference. The patterns are data, one line for a kind and a language. Each sentence is searched by itself.
-What is quoted or pasted was not said by the owner, and a question states nothing.
+Reasons are a wish to remember, a correction, a complaint, a change of mind, or a statement of a lasting fact
+or preference. The patterns are data, one line for a kind and a language. Each sentence is searched
+separately. The owner did not say what is quoted or pasted, and a question states nothing.
 """
 
 import re
@@ -22,11 +22,11 @@ LABELS = {
     "change": "a change of mind",
     "statement": "a statement about the user",
 }
-"""What each kind is called where a person reads why there was a review, the clearest first."""
+"""What a person sees as the reason for a review, the clearest first."""
 LONGEST = 1_500
-"""Characters at either end of a message that are searched: what lies between them was pasted."""
+"""The characters at either end of a message to search: anything between was pasted."""
 STEM = 3
-"""Letters of a word by which it may be one of a language's patterns."""
+"""How many letters of a word decide whether it can match a language's patterns."""
 PATTERNS = Path(__file__).with_name("reasons.tsv")
 
 _FENCED = regex(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
@@ -61,14 +61,14 @@ _OWNER = regex(
     r"nostr\w+|eu|meus?|minhas?|noss[oa]s?|ik|mijn|wij|onze|ja|mój|moja|moje|mam|nasz\w*|ben|benim|bizim|"
     r"minä|minun|minulla|meillä|jag|min|mitt|mina|vår\w*|я|мне|меня|мо[йяеи]|мы|нас|наш\w*)\b|[我私僕俺]|저는|나는|우리"
 )
-"""Words by which somebody speaks of oneself."""
+"""Words that people use for themselves."""
 _SUPPOSED = regex(
     r"(?:if|suppose|imagine|assume|let's say|what if|say|in case|wenn|falls|angenommen|si|supon\w*|se|caso)\b"
 )
 
 
 def find_cue(text: str) -> str:
-    """Return what the words are, in a few words of ours; empty if they are nothing of the kind."""
+    """Return the reason in a few words of ours; empty if there is none."""
     own = own_words(text)
     patterns = [_patterns(language) for language in _languages(own)]
     found = {
@@ -82,25 +82,26 @@ def find_cue(text: str) -> str:
 
 
 def count_turns(text: str) -> int:
-    """Return how many turns the owner's words count for: three if they tell of the owner, else one."""
+    """Return how many turns the owner's words count for: three if the owner talks about themselves, else
+    one."""
     return 3 if tells_of_owner(text) else 1
 
 
 def tells_of_owner(text: str) -> bool:
-    """Tell whether the owner speaks of oneself, and not only in a question."""
+    """Tell whether the owner talks about themselves, and not only in a question."""
     return any(not asked and _OWNER.search(sentence) for sentence, asked in _sentences(own_words(text)))
 
 
 def _counts(kind: str, sentence: str, *, asked: bool) -> bool:
-    """Tell whether a sentence can be of this kind: a question complains at most, and nothing is stated in
-    what is only supposed."""
+    """Tell whether a sentence can be of this kind: a question can at most complain, and a supposition states
+    nothing."""
     if asked:
         return kind == "complaint"
     return kind not in ("statement", "change") or _SUPPOSED.match(sentence) is None
 
 
 def own_words(text: str) -> str:
-    """Return what the owner said, in lower case, without what was quoted or pasted. It is never long."""
+    """Return what the owner said, in lower case, without quoted or pasted text. It is never long."""
     own = _FENCED.sub(" ", text[:LONGEST])
     if tail := text[max(LONGEST, len(text) - LONGEST) :]:
         inside = text[: len(text) - len(tail)].count("```") % 2
@@ -120,7 +121,7 @@ def _sentences(own: str) -> Iterator[tuple[str, bool]]:
 
 
 def _languages(own: str) -> Sequence[str]:
-    """Return the languages that the words can be in: by their letters, and by the small words of each."""
+    """Return the languages that the words can be in, by their letters and by each language's small words."""
     found = [name for name, letters in _SCRIPTS.items() if letters.search(own)]
     tokens = _WORD.findall(own)
     scores = {name: sum(map(words.__contains__, tokens)) for name, words in _table().hints.items()}
@@ -159,8 +160,8 @@ def _patterns(language: str) -> Mapping[str, re.Pattern[str]]:
 
 
 def group_by_start(source: str) -> str:
-    """Return a pattern that matches in the same texts and is found several times faster: alternatives that
-    begin at the same kind of place are tried only there."""
+    """Return an equivalent pattern that is several times faster: alternatives that begin at the same kind of
+    place are tried only there."""
     groups: dict[str, list[str]] = {"^": [], r"\b": [], "": []}
     for alternative in _alternatives(source):
         start = next(each for each in groups if alternative.startswith(each))

@@ -1,7 +1,7 @@
-"""Compare lessons by their words: whether two say much the same, speak of the same subject, or contradict.
+"""Compare lessons by their words: do two say much the same, cover the same subject, or contradict?
 
-The comparison knows no meaning. Words lose their endings, and words that every lesson has are left out. What
-it decides is whether code asks, refuses or replaces, never whether something is the owner's word.
+The comparison knows no meaning. Words lose their endings, and words that every lesson has are left out. It
+decides whether code asks, refuses or replaces, never whether something is the owner's word.
 """
 
 import unicodedata
@@ -21,17 +21,17 @@ from hone.knowledge.reading import DENIALS, simplify
 from hone.knowledge.tokens import words as words_of
 
 MOST = 5
-"""Entries that are named as alike."""
+"""The most entries to name as similar."""
 _SHARED = 0.6
-"""The part of the smaller lesson's words that the other one has, if they are much the same."""
+"""The share of the smaller lesson's words that the other one must have if they are much the same."""
 _HALF = 0.5
 _TINY = 2
 _LARGE = 12
-"""Words of a text from which on both must be covered: a long one has words of everything."""
+"""The word count from which both texts must be covered: a long one has words of everything."""
 _STEM = 7
-"""Letters of a word that count: its endings differ between languages."""
+"""How many letters of a word count: endings differ between languages."""
 _LONGEST = 4_000
-"""Characters of a text that are compared."""
+"""The most characters of a text to compare."""
 _LATIN = regex(r"[a-z]+")
 _ANY = regex(r"\w+")
 _HINT = 3
@@ -63,7 +63,7 @@ class Cues(Struct, frozen=True):
 
 
 class Subjects(Struct, frozen=True):
-    """What is known about subjects: the file `subjects.toml`."""
+    """The subjects known from the file `subjects.toml`."""
 
     choices: tuple[_Choice, ...]
     single: _Single
@@ -71,8 +71,8 @@ class Subjects(Struct, frozen=True):
 
 
 class Gist(Struct, frozen=True):
-    """The words of a text that carry its meaning. `values` are choices and what was chosen, `order` all
-    of its words in their order."""
+    """The words that carry a text's meaning. `values` are choices and what was chosen, `order` all of its
+    words in order."""
 
     words: frozenset[str]
     values: frozenset[tuple[int, int]]
@@ -85,7 +85,7 @@ class Gist(Struct, frozen=True):
 
 
 def resembles(one: str, other: str) -> bool:
-    """Whether two lessons say much the same."""
+    """Tell whether two lessons say much the same."""
     if _hints(one).isdisjoint(_hints(other)):
         return False
     a, b = gist(one), gist(other)
@@ -93,34 +93,33 @@ def resembles(one: str, other: str) -> bool:
 
 
 def is_part_of(one: str, other: str) -> bool:
-    """Whether a lesson says much the same as a sentence, and has no word that the sentence lacks."""
+    """Tell whether a lesson says much the same as a sentence, and has no word that the sentence lacks."""
     a, b = gist(one), gist(other)
     return resembles(one, other) and a.words <= b.words and a.values <= b.values
 
 
 def is_same(one: str, other: str) -> bool:
-    """Whether two lessons have the same words in the same order, but for endings and words that say
-    nothing."""
+    """Tell whether two lessons have the same words in the same order, ignoring endings and empty words."""
     a, b = gist(one), gist(other)
     return bool(a.order) and (a.order, a.negated) == (b.order, b.negated)
 
 
 def has_same_words(one: str, other: str) -> bool:
-    """Whether two lessons have the same words, in any order."""
+    """Tell whether two lessons have the same words, in any order."""
     a, b = gist(one), gist(other)
     return a.size > 0 and (a.words, a.values, a.negated) == (b.words, b.values, b.negated)
 
 
 def contradicts(one: str, other: str) -> bool:
-    """Whether two lessons cannot both hold: they choose differently, or one denies the other."""
+    """Tell whether two lessons cannot both hold: they choose differently, or one denies the other."""
     return bool(find_contradicting(one, [other]))
 
 
 def find_contradicting(text: str, others: Sequence[str]) -> list[int]:
-    """Return the places of the lessons that contradict another one."""
+    """Return the indices of the lessons that contradict another one."""
     new = gist(text)
     gists = list(map(gist, others))
-    if not new.values:  # then only a denial can
+    if not new.values:  # then only a denial can contradict
         return [at for at, old in enumerate(gists) if old.negated != new.negated and _excludes(new, old)]
     return [at for at, old in enumerate(gists) if _excludes(new, old)]
 
@@ -134,35 +133,35 @@ def _excludes(a: Gist, b: Gist) -> bool:
 
 
 def is_opposite(one: str, other: str) -> bool:
-    """Whether two lessons differ in what matters, however alike they sound: one denies something, or they
+    """Tell whether two lessons differ in substance, however alike they sound: one denies something, or they
     choose differently."""
     a, b = gist(one), gist(other)
     return a.negated != b.negated or bool(_differing(a, b))
 
 
 def denies(text: str, said: Sequence[str]) -> bool:
-    """Whether a lesson denies something, and none of the words it rests on do."""
+    """Tell whether a lesson denies something that the words it rests on do not deny."""
     return gist(text).negated and not any(gist(each).negated for each in said)
 
 
 def is_same_subject(one: str, other: str) -> bool:
-    """Whether the one may be meant in the place of the other."""
+    """Tell whether one lesson may be meant to replace the other."""
     a, b = gist(one), gist(other)
     return _overlap(a, b) or contradicts(one, other) or bool(_singles(a) & _singles(b))
 
 
 def shares_words(one: str, other: str) -> bool:
-    """Whether two texts have some words in common."""
+    """Tell whether two texts have some words in common."""
     return _shared(gist(one), gist(other)) >= _TINY
 
 
 def shares_any(one: str, other: str) -> bool:
-    """Whether two texts have a word in common."""
+    """Tell whether two texts have a word in common."""
     return _shared(gist(one), gist(other)) > 0
 
 
 def find_alike(text: str, entries: Sequence[str]) -> list[str]:
-    """Return the entries that a lesson may repeat, correct or contradict, the most alike first."""
+    """Return the entries that a lesson may repeat, correct or contradict, most similar first."""
     new = gist(text)
     found = [entry for entry in entries if is_same_subject(text, entry)]
     return sorted(found, key=lambda entry: -_shared(new, gist(entry)))[:MOST]
@@ -170,7 +169,7 @@ def find_alike(text: str, entries: Sequence[str]) -> list[str]:
 
 @lru_cache(maxsize=4_096)
 def gist(text: str) -> Gist:
-    """Reduce a text to the words by which it is compared."""
+    """Reduce a text to the words for comparing it."""
     short = text[:_LONGEST]
     lexicon = detect(short)
     negated = False
@@ -189,7 +188,7 @@ def gist(text: str) -> Gist:
 
 @lru_cache(maxsize=32_768)
 def _hints(text: str) -> frozenset[object]:
-    """Return beginnings of words, quickly. Texts without a common one have no common word either."""
+    """Return word beginnings, quickly. Texts without a common one have no common word either."""
     plain = text[:_LONGEST].casefold()
     words = set(_ANY.findall(plain)) - lexicons()["en"].written.keys()
     values = {value for word in words for value in _values().get(word, ())}
@@ -214,7 +213,7 @@ def _counts(word: str, kind: Kind, lexicon: Lexicon) -> bool:
 
 
 def _split_wide(text: str) -> tuple[str, list[str]]:
-    """Take the values out of a text that has no spaces between its words."""
+    """Extract the values from a text without spaces between words."""
     found = [word for word in _wide_values() if word in text]
     for word in found:
         text = text.replace(word, " ")
@@ -222,7 +221,7 @@ def _split_wide(text: str) -> tuple[str, list[str]]:
 
 
 def _differing(a: Gist, b: Gist) -> list[int]:
-    """Return the choices that both make, each another one."""
+    """Return the choices that both make differently."""
     mine, yours = _chosen(a), _chosen(b)
     return [choice for choice in mine.keys() & yours.keys() if not mine[choice] & yours[choice]]
 
@@ -235,13 +234,14 @@ def _chosen(each: Gist) -> Mapping[int, set[int]]:
 
 
 def _case(each: Gist, choice: int) -> frozenset[str]:
-    """Return for what a choice is made: all other words, without numbers."""
+    """Return what a choice is made for: all other words, without numbers."""
     others = {f"{number} {value}" for number, value in each.values if number != choice}
     return frozenset({word for word in each.words if not _NUMBER.search(word)} | others)
 
 
 def _is_same_case(one: frozenset[str], other: frozenset[str]) -> bool:
-    """A choice for one case stands beside another one for all cases."""
+    """Tell whether two choices cover the same case. A choice for one case can coexist with one for all
+    cases."""
     if not one or not other:
         return one == other
     return len(one & other) >= _HALF * max(len(one), len(other))
@@ -260,7 +260,7 @@ def _shared(a: Gist, b: Gist) -> int:
 
 
 def _singles(each: Gist) -> set[int]:
-    """Return the subjects of which somebody has one, where little else is said."""
+    """Return the subjects of which a person has one, if little else is said."""
     lines = _single_words()
     return {lines[word] for word in each.words if word in lines} if each.size <= 1 + _TINY else set()
 

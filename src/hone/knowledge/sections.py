@@ -17,7 +17,7 @@ from hone.knowledge.validity import past, read
 
 
 class Section(Struct, frozen=True):
-    """A part of the journal as it stands. `brought` are the changes that its entries came with."""
+    """The current state of a part of the journal. `brought` are the changes that added its entries."""
 
     target: Target
     limit: int
@@ -38,7 +38,7 @@ class Section(Struct, frozen=True):
 
 
 def targets(folder: Path) -> Mapping[str, Target]:
-    """Return the parts of the journal by what people call them."""
+    """Return the parts of the journal by their usual names."""
     return {places.name_of(target): target for target in journals(folder)}
 
 
@@ -47,7 +47,7 @@ async def sections(keeper: Keeper, folder: Path) -> list[Section]:
 
 
 async def find_past(keeper: Keeper, folder: Path, today: date) -> list[tuple[str, str]]:
-    """Return the entries whose last day is over, each with its part: they are in no prompt any more, and the
+    """Return the entries whose last day is over, each with its part. They are in no prompt any more, and the
     owner is asked whether they still hold."""
     texts = [(target, await keeper.text(target)) for target in journals(folder)]
     return [(places.name_of(target), entry) for target, text in texts for entry in past(entries(text), today)]
@@ -60,7 +60,7 @@ async def section(keeper: Keeper, target: Target) -> Section:
 
 
 async def _brought(keeper: Keeper, target: Target, text: str) -> Mapping[str, Entry]:
-    """The newest change with which each entry came."""
+    """Return the newest change that added each entry."""
     missing, found = set(entries(text)), {}
     for entry in await keeper.ledger.entries(ChangeQuery(target=target)):
         if not missing:
@@ -80,7 +80,7 @@ async def _confirm(keeper: Keeper, entry: Entry) -> Entry:
 
 
 async def find_new_entries(keeper: Keeper, entry: Entry) -> set[str]:
-    """Return the entries that a change brought."""
+    """Return the entries that a change added."""
     new: set[str] = set()
     for delta in entry.change.deltas:
         contents = await keeper.ledger.contents({each for each in (delta.before, delta.after) if each})
@@ -92,7 +92,7 @@ async def find_new_entries(keeper: Keeper, entry: Entry) -> set[str]:
 
 
 def data(section: Section) -> dict[str, Any]:
-    """For programs: the texts as they are."""
+    """Return the parts for programs, with their exact texts."""
     found = blocks(section.text)
     return {
         "part": section.name,

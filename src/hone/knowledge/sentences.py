@@ -1,7 +1,7 @@
 """Find the sentences of a text that can be quoted on their own.
 
-A sentence stays together with everything that may turn its meaning: the heading of its list, the source of a
-quotation, a correction after it.
+A sentence stays together with everything that may change its meaning: the heading of its list, the source of
+a quotation, a correction after it.
 """
 
 import re
@@ -31,16 +31,17 @@ _WORD = regex(r"[ぁ-ヺ\u3400-\u9fff]{1,2}|[^\Wぁ-ヺ\u3400-\u9fff]+")
 _LETTER = r"[^\Wぁ-ヺ\u3400-\u9fff]"
 """A letter of a script that separates its words."""
 _FEW = 3
-"""Words of a sentence of its own: fewer may belong to the one before it, as in "I smoke. Rarely."."""
+"""The fewest words of an independent sentence: fewer may belong to the one before it, as in "I smoke.
+Rarely."."""
 _GAP = 4
-"""Characters before the end of a sentence that may be the blank line after it."""
+"""How many characters before the end of a sentence may be the blank line after it."""
 _SHORT = 80
-"""Characters of a sentence that may be nothing but a correction."""
+"""The most characters of a sentence that may only be a correction."""
 
 
 @lru_cache(maxsize=64)  # what the owner said is asked about again and again
 def sentences(text: str) -> tuple[tuple[int, int], ...]:
-    """Return where each begins and ends."""
+    """Return where each sentence begins and ends."""
     quoted = [found.span() for found in _QUOTED.finditer(text)]
     ends = [0, *(found.end() for found in _BREAK.finditer(text)), len(text)]
     for start, end in pairwise(tuple(ends)):
@@ -63,7 +64,7 @@ def sentences(text: str) -> tuple[tuple[int, int], ...]:
 
 
 def is_tied(text: str) -> bool:
-    """Whether a sentence is made of several that belong together."""
+    """Tell whether a sentence consists of several that belong together."""
     inner = text.strip().rstrip(".!?…。！？;；\"'”’»」』)")
     return bool(_BREAK.search(inner) or _SEMICOLON.search(inner))
 
@@ -74,14 +75,14 @@ def _is_inside(at: int, spans: Sequence[tuple[int, int]]) -> bool:
 
 
 def _belongs(text: str, start: int, end: int) -> bool:
-    """Whether a sentence takes back, corrects or limits the one before it."""
+    """Tell whether a sentence takes back, corrects or limits the one before it."""
     if _takes_back().match(text, start, end) or _is_fragment(text[start:end]):
         return True
     return end - start < _SHORT and bool(_corrects().search(text, start, end))
 
 
 def _is_fragment(text: str) -> bool:
-    """Whether it is too short for a sentence, and may limit the one before it."""
+    """Tell whether it is too short for a sentence, and may limit the one before it."""
     words = _WORD.findall(text.casefold())
     return len(words) < _FEW and any(
         each.limits_alone(word) for each in lexicons().values() for word in words
@@ -89,7 +90,7 @@ def _is_fragment(text: str) -> bool:
 
 
 def _is_small_talk(text: str) -> bool:
-    """Whether there is nothing in it that could be taken back: "Right. But …"."""
+    """Tell whether it contains nothing that could be taken back: "Right. But …"."""
     words = _WORD.findall(text.casefold()[:_SHORT])
     return bool(words) and all(any(word in each.idle for each in lexicons().values()) for word in words)
 

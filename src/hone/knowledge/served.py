@@ -1,7 +1,7 @@
-"""Journal and skills without files: a database elsewhere serves them to every machine.
+"""Journal and skills without files: a remote database serves them to every machine.
 
-Nothing is published and nothing is read from the disk, so all servers and workers know the same, whatever
-lies in their homes. There is no lock that all machines share: a change that another overtook is made anew.
+Nothing is published or read from disk, so all servers and workers know the same, whatever is in their homes.
+No lock covers all machines: a change that another one overtook is repeated.
 """
 
 import asyncio
@@ -20,11 +20,11 @@ T = TypeVar("T")
 
 
 class ServedKnowledge:
-    """Stands where FileSync does. In the `home`, scripts of skills are laid out for commands, and copies for
-    other agents on this machine are written under its lock."""
+    """Replaces FileSync. The `home` holds unpacked scripts of skills for commands; copies for other agents on
+    this machine are written under its lock."""
 
     tries = 20
-    """How often a change is made: each failure means that somebody else's was recorded."""
+    """How often a change is tried: each failure means that another writer's was recorded."""
 
     def __init__(self, ledger: Ledger, home: Path) -> None:
         self._ledger = ledger
@@ -33,10 +33,10 @@ class ServedKnowledge:
         self._turn = asyncio.Lock()
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: there is nothing to close."""
 
     async def aside(self, work: Callable[[], T]) -> T:
-        """Do what may block in a thread, while no other process on this machine writes copies."""
+        """Run blocking work in a thread, while no other process on this machine writes copies."""
 
         def locked() -> T:
             with self._disk.lock():
@@ -46,22 +46,23 @@ class ServedKnowledge:
 
     @asynccontextmanager
     async def lock(self) -> AsyncIterator[None]:
-        """Exclude other changes of this process. Those of others end in a Conflict for one of the two."""
+        """Exclude other changes of this process. Those of other processes end in a Conflict for one of the
+        two."""
         async with self._turn:
             yield
 
     async def lay_out(self, name: str, files: Files) -> str:
-        """Return the sentence that says where the scripts of a skill can be run; empty if it has none."""
+        """Return the sentence that says where a skill's scripts can be run; empty if it has none."""
         return await self._skills.describe(name, files)
 
     async def folders(self, place: str, known: Collection[str]) -> set[str] | None:
-        """There is no place to look at."""
+        """Return None: there are no folders."""
 
     async def find_touched(self, skills: Sequence[Target]) -> Sequence[Target]:
         return ()
 
     async def sight(self, paths: Sequence[str]) -> Sight:
-        """Return that nothing lies there and nothing was touched: only the ledger tells what is new."""
+        """Report that nothing is there and nothing has changed: only the ledger has news."""
         return Sight((None,) * len(paths), 2 * TICK, 0)
 
     async def is_in_sync(self, target: Target, files: Files) -> bool:
@@ -83,13 +84,13 @@ class ServedKnowledge:
         return folding.Loaded(files)
 
     def publish_later(self, target: Target, contents: Mapping[str, bytes], lag: float) -> None:
-        """What is recorded is all there is."""
+        """Do nothing: the record is all there is."""
 
     async def settle(self) -> None:
-        """Nothing is published later."""
+        """Do nothing: nothing is published later."""
 
     async def adopt(self, names: Sequence[str]) -> None:
-        """Nobody puts folders there."""
+        """Do nothing: nobody adds folders there."""
 
     async def publish(self, target: Target, files: Files) -> None:
-        """What is recorded is all there is."""
+        """Do nothing: the record is all there is."""

@@ -21,7 +21,7 @@ from hone.knowledge.library import Library
 from hone.knowledge.validity import valid
 
 TRIES = 5
-"""How often what is known is read while others change it."""
+"""How often to read what is known while others change it."""
 
 
 class Held(Struct, frozen=True):
@@ -34,8 +34,8 @@ class Held(Struct, frozen=True):
 
 
 class SnapshotCache:
-    """What is known in each folder. It is read again when a change was recorded or a file was touched, and
-    once for all conversations that ask at the same time."""
+    """What is known in each folder. It is read again when a change was recorded or a file was changed, and
+    only once for all conversations that ask at the same time."""
 
     def __init__(self, library: Library) -> None:
         self._library = library
@@ -43,12 +43,12 @@ class SnapshotCache:
         self._asked: dict[Path, SingleFlight[Snapshot]] = {}
 
     async def snapshot(self, folder: Path) -> Snapshot:
-        """Parts of the journal that are switched off stay out."""
+        """Return what is known. Parts of the journal that are switched off are left out."""
         asked = self._asked.setdefault(folder, SingleFlight(partial(self._current, folder)))
         return await asked.ask()
 
     async def news(self, folder: Path, known: ChangeId, session: SessionId) -> News:
-        """What others have changed since: a session has its own changes in its history."""
+        """Return what others have changed since. A session has its own changes in its history."""
         upto = (await self.snapshot(folder)).upto
         return News(known) if upto == known else await news(self._library, folder, known, session)
 
@@ -61,7 +61,8 @@ class SnapshotCache:
         return await self._read(folder)
 
     async def _read(self, folder: Path) -> Snapshot:
-        """It is read again if something was changed meanwhile: what is not in it must not count as known."""
+        """Read what is known, again if something has changed in the meantime: a change that it lacks must not
+        count as known."""
         for _ in range(TRIES):
             day = self._library.today
             journal = tuple(places.place_of(target) for target in journals(folder))
@@ -97,7 +98,7 @@ def journals(folder: Path) -> tuple[Target, Target, Target]:
 
 
 async def news(library: Library, folder: Path, known: ChangeId, session: SessionId) -> News:
-    """What the ledger has, after this change, that is not this session's."""
+    """Return the ledger's news after this change, except for this session's own."""
     keeper = library.keeper
     made = await keeper.ledger.entries(ChangeQuery(after=known))
     active = [entry for entry in made if entry.change.standing is ChangeState.ACTIVE and entry.change.deltas]
@@ -118,7 +119,7 @@ async def news(library: Library, folder: Path, known: ChangeId, session: Session
 
 
 async def _then(library: Library, target: Target, active: Sequence[Entry]) -> Sequence[str]:
-    """The entries before the first of these changes."""
+    """Return the entries before the first of these changes."""
     first = [entry for entry in active if entry.change.target == target][-1]
     before = first.change.deltas[0].before
     contents = await library.keeper.ledger.contents({before} if before else set())
@@ -126,7 +127,7 @@ async def _then(library: Library, target: Target, active: Sequence[Entry]) -> Se
 
 
 def _is_text(target: Target, active: Sequence[Entry]) -> bool:
-    """Whether the document came, changed, went or was put away."""
+    """Tell whether a document was added, changed, removed or archived."""
     touched = {
         delta.path for entry in active if entry.change.target == target for delta in entry.change.deltas
     }

@@ -14,18 +14,18 @@ from hone.knowledge.evidence import find_cited
 from hone.knowledge.keeper import Keeper
 
 LONGEST = 300
-"""Letters that are shown of a message."""
+"""The most letters of a message to show."""
 
 
 class Withdrawn(Struct, frozen=True):
-    """What was taken back or turned down, and what could not be, with the reason."""
+    """What was undone or rejected, and what could not be, with the reason."""
 
     entries: tuple[Entry, ...]
     left: tuple[tuple[Entry, str], ...]
 
 
 async def find_derived(keeper: Keeper, session: SessionId, message: int | None = None) -> Sequence[Entry]:
-    """Return the changes in effect, or waiting, that rest on a session or on one of its messages, newest
+    """Return the active and pending changes that rest on a session or on one of its messages, newest
     first."""
     every = await keeper.ledger.entries()
     tainted = {entry.id for entry in every if _rests(entry, session, message)}
@@ -39,12 +39,12 @@ async def find_derived(keeper: Keeper, session: SessionId, message: int | None =
 
 
 async def withdraw(keeper: Keeper, entries: Sequence[Entry]) -> Withdrawn:
-    """Undo or reject changes, newest first, so that each meets what it left."""
+    """Undo or reject changes, newest first, so that each finds the state it left."""
     done: list[Entry] = []
     left: list[tuple[Entry, str]] = []
     for entry in entries:
         if done and not await keeper.is_standing(await keeper.ledger.entry(entry.id)):
-            continue  # it went with its group
+            continue  # already done with its group
         pending = entry.change.standing is ChangeState.PENDING
         try:
             done.append(await (keeper.reject if pending else keeper.undo)(entry.id))
@@ -67,7 +67,7 @@ def _sources(entry: Entry) -> set[int]:
 
 
 async def quote(sessions: Sessions, evidence: Evidence) -> str:
-    """Return what was said, in quotes; in brackets why it cannot be told."""
+    """Return what was said, in quotes; if that is impossible, the reason in brackets."""
     try:
         nodes = (await sessions.load(evidence.session)).transcript.nodes
     except Missing:

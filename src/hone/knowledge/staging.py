@@ -19,7 +19,7 @@ from hone.core.ledger import (
 
 
 class StagedLedger:
-    """A ledger on top of another one. What is recorded here has no number yet."""
+    """A ledger on top of another one. Changes recorded here have no number yet."""
 
     def __init__(self, base: Ledger) -> None:
         self._base = base
@@ -30,7 +30,7 @@ class StagedLedger:
         self._held: dict[Target, dict[str, str]] = {}
         self._waiting: list[Entry] = []
         self.since: ChangeId | None = None
-        """The last change that was there when this run made its first."""
+        """The last change that existed when this run made its first."""
 
     async def record(
         self, changes: Sequence[Change], contents: Mapping[str, bytes], at: datetime
@@ -51,12 +51,12 @@ class StagedLedger:
         return entries
 
     async def pending(self, target: Target | None = None) -> Sequence[Entry]:
-        """Return what waits, with what this run lets wait."""
+        """Return pending changes, including this run's."""
         own = [each for each in self._waiting if target in (None, each.change.target)]
         return [*await self._base.pending(target), *own]
 
     async def held(self, target: Target) -> Held:
-        """Return it as it was when it was first asked for, with what was changed since by this run alone."""
+        """Return a target's content as of the first call, plus the changes of this run only."""
         if target not in self._held:
             self._held[target] = dict(await self._base.held(target))
         return self._held[target]
@@ -85,7 +85,7 @@ class StagedLedger:
         return {}
 
     async def mark_published(self, files: Mapping[tuple[Target, str], PublishedFile | None]) -> None:
-        """Do nothing: nothing is published from here."""
+        """Do nothing: a staged ledger publishes nothing."""
 
 
 def _fold(before: Held, change: Change) -> dict[str, str]:

@@ -1,7 +1,7 @@
-"""Decide when a user's turn carries a note with skills that may fit, and what is in it.
+"""Decide when a user's turn carries a note with skills that may fit, and what the note says.
 
-The first turn does, and a later one that changes the subject. The note stands apart from the user's words
-and is stored with them, so every later request sends the same bytes.
+The first turn has one, and a later turn that changes the subject. The note is separate from the user's words
+and stored with them, so every later request sends the same bytes.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -14,18 +14,18 @@ from hone.prompt.compose import find_listed
 from hone.prompt.matches import describe_matches, find_named
 
 Match = Callable[[str], Awaitable[Sequence[ListedSkill]]]
-"""Returns the skills that are close to a user's words, the best first."""
+"""Returns the skills that are close to a user's words, best first."""
 
 READ = 4_000
-"""Characters of a turn that are looked at."""
+"""The most characters of a turn to check."""
 TURNS = 20
-"""Earlier turns that a new one is compared with."""
+"""How many earlier turns a new one is compared with."""
 SAME = 0.25
-"""From this share of its content words on, a turn is about the same as those before it."""
+"""A turn that shares at least this part of its content words is about the same as those before it."""
 
 
 async def suggest(match: Match, words: str, messages: Iterable[Message], system: str) -> str:
-    """Return the note for these words, or nothing. A search that fails is no reason to keep a turn back."""
+    """Return the note for these words, or nothing. A failed search must not hold up a turn."""
     words = words[:READ]
     named, since = _read_back(messages)
     if not is_new_subject(words, since):
@@ -40,7 +40,7 @@ async def suggest(match: Match, words: str, messages: Iterable[Message], system:
 def choose(
     found: Sequence[ListedSkill], named: frozenset[str], listed: frozenset[str]
 ) -> Sequence[ListedSkill]:
-    """Return what to name: nothing if the best one was named before, or if the prompt lists all of them."""
+    """Return what to name: nothing if the best skill was named before, or if the prompt lists all of them."""
     if not found or found[0].name in named or all(each.name in listed for each in found):
         return ()
     return [each for each in found if each.name not in named]
@@ -54,7 +54,7 @@ def is_new_subject(words: str, since: Sequence[str]) -> bool:
 
 
 def _read_back(messages: Iterable[Message]) -> tuple[frozenset[str], Sequence[str]]:
-    """Return the skills that were named so far, and the user's turns since the last note."""
+    """Return the skills named so far, and the user's turns since the last note."""
     named: set[str] = set()
     since: list[str] = []
     for message in messages:

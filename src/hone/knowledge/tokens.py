@@ -31,8 +31,8 @@ def words(part: str, lexicon: Lexicon) -> Iterator[str]:
 
 
 def _pieces(text: str, lexicon: Lexicon) -> Iterator[str]:
-    """The longest words that the language lists; of the rest, ideographs one by one and kana in stretches.
-    What may be an ending is left out."""
+    """Yield the longest words that the language lists; of the rest, single ideographs and runs of kana.
+    Possible endings are left out."""
     at, before = 0, ""
     while at < len(text):
         listed = lexicon.longest(text, at)

@@ -36,7 +36,7 @@ from hone.tools.define import tool
 
 ACTORS = {Origin.REVIEW: Actor.REVIEW, Origin.CURATOR: Actor.CURATOR}
 SHOWN = 20
-"""Skills in a list."""
+"""The most skills in a list."""
 WIDTH = 160
 
 Action = Literal["create", "create_anyway", "patch", "edit", "write_file", "remove_file", "archive"]
@@ -52,8 +52,8 @@ class MemoryEdit(Struct, frozen=True):
 
 
 def knowledge_tools(library: Library, home: str, source: Source | None = None) -> list[Tool]:
-    """`home` is the working folder: where a project's entries belong to. Without a source, a call rests on
-    the conversation it is made in."""
+    """Return the knowledge tools. `home` is the working folder, to which a project's entries belong. Without
+    a source, a call rests on the conversation in which it is made."""
     return [
         memory_tool(library, home, source),
         *reading_tools(library),
@@ -86,7 +86,7 @@ def memory_tool(library: Library, home: str, source: Source | None) -> Tool:
                 raise Refused("A batch needs at least one change.")
             entries = await keeper.note(edits, author(context, evidence, reason, source))
         except HoneError as error:
-            # One that is known asks for nothing more; a batch is left undone because of it.
+            # A known entry needs nothing; it must not undo the rest of a batch.
             is_done = isinstance(error, AlreadyKnown) and len(items) == 1
             return answer(str(error)) if is_done else _refuse(error)
         texts = await keeper.texts_after(entries)
@@ -121,7 +121,7 @@ def _edit(item: MemoryEdit) -> journal.Edit:
 
 
 def _has_replaced(items: Sequence[MemoryEdit], entries: Sequence[Entry]) -> bool:
-    """Whether an addition took the place of an entry that it contradicts."""
+    """Tell whether an addition replaced an entry that it contradicts."""
     return len(items) == 1 and items[0].action == "add" and entries[0].change.kind is not ChangeKind.ADD
 
 
@@ -206,7 +206,7 @@ def managing_tool(library: Library, home: str, source: Source | None) -> Tool:
 
 
 def _similar(near: Sequence[ListedSkill]) -> str:
-    """Advise what to do about similar skills: never to patch what is pinned."""
+    """Advise what to do about similar skills, but never to patch a pinned one."""
     free = [each for each in near if not each.pinned]
     listed = "\n".join(map(line, free or near))
     if free:
@@ -233,7 +233,7 @@ def _skill_edit(
 
 
 def author(context: ToolContext, claims: Sequence[str], reason: str, source: Source | None) -> Author:
-    """Who calls, and what the call rests on. Raises Refused for words that nobody said."""
+    """Return the caller, and what the call rests on. Raises Refused for words that nobody said."""
     header = context.header
     source = source or Source(header.id, context.transcript)
     located = locate(claims, source)
@@ -245,7 +245,7 @@ def author(context: ToolContext, claims: Sequence[str], reason: str, source: Sou
         context.call.id,
         reason,
         located.evidence,
-        # A review may have read more than the conversation it looks back on, such as what a backend keeps.
+        # A review may have read more than its conversation, such as what a backend keeps.
         min(source.transcript.trust, context.transcript.trust),
         located.quotes,
         said=located.said,

@@ -1,8 +1,8 @@
-"""Read and write what an entry says about itself, as plain text at its end: from when and until when it
-holds, and whether the owner has pinned it.
+"""Read and write what an entry says about itself, as plain text at its end: from when until when it holds,
+and whether the owner has pinned it.
 
 `The staging server is down (until 2026-12-31)`, `Deploys happen on Tuesdays (pinned)`. These marks do not
-count towards the limit, and an edit by hand may change them. Everything else is the entry's own words.
+count toward the limit, and a manual edit may change them. Everything else is the entry's own words.
 """
 
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ from hone.core.regex import regex
 from hone.core.value import replace
 
 DEFAULT_DAYS = 30
-"""How long the owner's word that something does not work holds."""
+"""How long the owner's statement that something does not work holds."""
 _DATE = r"\d{4}-\d\d-\d\d"
 _SUFFIX = regex(
     rf"\s+\((?:(pinned)(?:, (?=[fu])|(?=\))))?(?:from ({_DATE}))?(?:(?:(?<=\d) )?until ({_DATE}))?\)$"
@@ -23,7 +23,7 @@ _SUFFIX = regex(
 
 
 class Validity(Struct, frozen=True):
-    """An entry without its marks, and the marks. Both days are included."""
+    """An entry without its marks, and the marks. Both days are inclusive."""
 
     wording: str
     since: date | None = None
@@ -48,14 +48,14 @@ def read(entry: str) -> Validity:
 
 
 def write(known: Validity) -> str:
-    """Put an entry together again."""
+    """Return an entry with its marks."""
     dates = " ".join(f"{word} {day}" for word, day in (("from", known.since), ("until", known.until)) if day)
     marks = ", ".join(filter(None, ("pinned" if known.pinned else "", dates)))
     return f"{known.wording} ({marks})" if marks else known.wording
 
 
 def pin(entry: str, *, on: bool = True) -> str:
-    """Mark an entry as pinned by the owner, or take the mark away."""
+    """Mark an entry as pinned by the owner, or remove the mark."""
     return write(replace(read(entry), pinned=on))
 
 
@@ -76,6 +76,6 @@ def valid(entries: Iterable[str], today: date) -> tuple[str, ...]:
 
 
 def past(entries: Iterable[str], today: date) -> tuple[str, ...]:
-    """Return the entries whose last day is over: the owner is asked about them again."""
+    """Return the entries whose last day is over. The owner is asked about them again."""
     found = ((entry, read(entry).until) for entry in entries)
     return tuple(entry for entry, until in found if until is not None and until < today)

@@ -1,7 +1,7 @@
-"""Compare what an agent wants to write into the journal with what stands there and with what was taken back.
+"""Compare what an agent wants to write to the journal with what is there and with what was taken back.
 
-An entry that is like another one is not added silently. One that contradicts another takes its place if the
-owner has said it since. One that the owner took back stays away until the owner says it again.
+An entry that resembles another one is not added silently. One that contradicts another replaces it if the
+owner has said it since. One that the owner took back stays out until the owner says it again.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -62,9 +62,10 @@ if TYPE_CHECKING:
     from hone.knowledge.nearness import Nearness
 
 NEARNESS = "hone.knowledge.nearness:Nearness"
-"""Loaded if an embedder is set."""
+"""Imported if an embedder is set."""
 AGENTS = frozenset({Actor.AGENT, Actor.REVIEW, Actor.CURATOR, Actor.CLIENT})
-"""Those whose changes are vetted. An owner may repeat and contradict, and an experiment only proposes."""
+"""The actors whose changes are vetted. An owner may repeat and contradict, and an experiment only
+proposes."""
 CLAIM = (
     "Not saved: a claim that something does not work goes out of date, and then keeps you from trying again. "
     "Save the fix or the workaround, or nothing. If the user said it, quote the user and use no other words."
@@ -106,12 +107,12 @@ SharedEntries = Callable[[], Awaitable[Sequence[str]]]
 
 Edits = list[tuple[Target, journal.Edit]]
 ReadChange = tuple[tuple[str, ...] | frozenset[tuple[str, bytes | None]], tuple[str, ...]]
-"""Entries that come and entries that go; of a skill, its new contents by path."""
+"""Entries added and entries removed; for a skill, its new contents by path."""
 
 
 class Vetted(Struct, frozen=True):
-    """The entries that are new, and those that go, each with what the owner has said since it came. `cause`
-    says why the change must wait, if it must."""
+    """The new entries, and the removed ones, each with what the owner has said since it was added. `cause` is
+    why the change must be pending, if it must."""
 
     entries: Sequence[str]
     gone: Mapping[str, Sequence[str]]
@@ -133,10 +134,10 @@ class Vetting:
         self.withdrawals = Withdrawals(ledger, self._origins)
         self._replaced: list[str] = []
         self._waiting: dict[ChangeId, ReadChange] = {}
-        """What waits never changes, and is compared with every lesson that is to wait."""
+        """Cached, since pending changes never change, and each is compared with every new pending lesson."""
 
     def remember_replaced(self, drafts: Sequence[Draft]) -> None:
-        """Bear in mind what goes with changes that are only staged: no ledger tells of them yet."""
+        """Remember what staged changes replace: no ledger lists them yet."""
         journals = (draft for draft in drafts if places.is_journal(draft.target))
         self._replaced += [entry for draft in journals for entry in differences(draft)[1]]
 
@@ -148,7 +149,7 @@ class Vetting:
         today: date,
     ) -> Edits:
         """Return the edits to make. An addition that contradicts an entry becomes its replacement if the
-        owner has said it since. Raises Refused for one that is like another entry, or contradicts it."""
+        owner has said it since. Raises Refused for one that resembles another entry, or contradicts it."""
         staying = _staying(edits, texts)
         settled: Edits = []
         for target, edit in edits:
@@ -161,8 +162,8 @@ class Vetting:
         return settled
 
     async def _check_shared(self, text: str, author: Author) -> None:
-        """Refuse a copy of what others share: it would stay when they take it back. The owner's own words
-        are no copy."""
+        """Refuse a copy of what others share: it would stay when they withdraw it. The owner's own words are
+        no copy."""
         shared = await self._shared() if self._shared and text else ()
         wording = validity.read(text).wording
         is_copy = any(resembles(wording, validity.read(each).wording) for each in shared)
@@ -184,18 +185,18 @@ class Vetting:
             return [(first, journal.ReplaceEntry(entry, edit.text)), *removals]
         if not edit.anyway and journal.normalize(edit.text) not in staying[target]:
             await self._check_alike(text, near, author)
-            with suppress(*FAULTS):  # they only advise; what cannot be compared is judged later
+            with suppress(*FAULTS):  # this is only advice; anything that cannot be compared is judged later
                 _check_ground(text, author.quotes)
                 await self._check_changed(text, near, author)
         return [(target, edit)]
 
     async def _check_alike(self, text: str, near: Sequence[tuple[Target, str]], author: Author) -> None:
-        """Refuse what may be known already, with the entries that are like it: by their words, by what they
-        mean, or by the owner's words that they were made of."""
+        """Refuse what may be known already, and name the similar entries: by their words, by their meaning,
+        or by the owner's words that they were made of."""
         by_wording = {validity.read(entry).wording: entry for _, entry in near}
         found = find_alike(text, list(by_wording)) or await self._find_near(text, list(by_wording))
         alike = [by_wording[each] for each in found]
-        with suppress(*FAULTS):  # what cannot be compared is judged later
+        with suppress(*FAULTS):  # anything that cannot be compared is judged later
             alike = alike or await self._find_same_words(near, author)
         if not alike:
             return
@@ -217,8 +218,8 @@ class Vetting:
         ]
 
     async def _check_changed(self, text: str, near: Sequence[tuple[Target, str]], author: Author) -> None:
-        """Refuse an addition where the owner may have changed their mind about an entry, and one that says
-        what held before. Either may be in words of the agent's, so the sentences that it was made of count,
+        """Refuse an addition if the owner may have changed their mind about an entry, and one that states
+        what held before. Either may be in the agent's words, so the sentences that it was made of count,
         too."""
         said = _sentences(author.quotes)
         about = [each for each in said if shares_any(text, each)] or said
@@ -235,14 +236,15 @@ class Vetting:
         return shares_any(words, " ".join((entry, *await self._origins.find_words(target, entry))))
 
     async def _is_older(self, target: Target, entry: str, author: Author) -> bool:
-        """Whether an entry rests on none of the messages that the author names, and came before them."""
+        """Tell whether an entry rests on none of the messages that the author names, and is older than they
+        are."""
         origin = await self._origins.find(target, entry)
         evidence = origin.change.author.evidence if origin else ()
         ground = {(each.session, each.message) for each in evidence}
         return any((each.session, each.message) not in ground for each in author.evidence)
 
     async def _is_superseded(self, target: Target, entry: str, text: str, author: Author) -> bool:
-        """Whether the owner has said the new text since the entry came."""
+        """Tell whether the owner has said the new text since the entry was added."""
         return quotes(text, await self._said_since(target, entry, author))
 
     async def _said_since(self, target: Target, entry: str, author: Author) -> Sequence[str]:
@@ -259,9 +261,9 @@ class Vetting:
         author: Author,
         latest: ChangeId | None = None,
     ) -> Vetted:
-        """Compare what would change with what was taken back. Raises Refused for a lesson that was, or that
-        rests on a question, or is older than what it would replace. `latest` is the last change, if it is
-        known: under the lock nobody adds another."""
+        """Compare a change with what was taken back. Raises Refused for a lesson that was, that rests on a
+        question, or that is older than what it would replace. `latest` is the last change, if known: under
+        the lock nobody adds another."""
         if author.said and len(author.said) >= len(author.evidence) and only_asks(author.quotes):
             raise Refused(QUESTION)
         entries: list[str] = []
@@ -284,8 +286,8 @@ class Vetting:
         return Vetted(entries, gone, cause)
 
     async def examine_skill(self, draft: Draft, author: Author) -> str:
-        """Return why a change of a skill must wait, or nothing. Raises Refused if it was taken back, or says
-        that something does not work."""
+        """Return why a change of a skill must be pending, or nothing. Raises Refused if it was taken back, or
+        says that something does not work."""
         _check_claims(draft, author)
         known = await self.withdrawals.all()
         lesson = lesson_of(draft.target, steps(draft.before, draft.after))
@@ -294,8 +296,8 @@ class Vetting:
         return describe_same_ground(find_same_ground(known, draft.target, author)) if lesson else ""
 
     async def examine_staged(self, draft: Draft, since: ChangeId) -> None:
-        """Compare what a review has staged with what happened meanwhile. Raises Refused for a lesson that was
-        taken back since, that contradicts what stands there now, or that changes what was pinned."""
+        """Compare what a review has staged with what has happened since. Raises Refused for a lesson that was
+        taken back, that contradicts what is there now, or that changes what was pinned."""
         if not places.is_journal(draft.target):
             return
         taken = [
@@ -311,7 +313,7 @@ class Vetting:
                 raise Refused(describe_contradiction(opposed))
 
     async def find_waiting(self, draft: Draft) -> Entry | None:
-        """Return the change that waits already and brings the same lesson."""
+        """Return the pending change that brings the same lesson."""
         waiting = [
             entry for entry in await self._ledger.pending(draft.target) if entry.change.author.actor in AGENTS
         ]
@@ -338,8 +340,8 @@ class Vetting:
     async def _find_near_withdrawn(
         self, known: Sequence[Withdrawal], target: Target, text: str, author: Author
     ) -> str:
-        """Return why a lesson must wait that may be a withdrawn one in other words. What the owner has said
-        since does not, and an opposite is none."""
+        """Return why a lesson must be pending that may be a withdrawn one in other words. One that the owner
+        has said since is fine, and so is an opposite."""
         taken = [each for each in known[-SHOWN:] if each.binds(target)]
         lessons = {lesson: each for each in taken for lesson in each.lessons if not is_opposite(text, lesson)}
         for lesson in await self._find_near(text, list(lessons)):
@@ -366,7 +368,7 @@ def _sentences(texts: Sequence[str]) -> list[str]:
 
 
 def _has_taken_back(known: Sequence[Withdrawal], target: Target, author: Author) -> bool:
-    """Whether a lesson that binds this target was taken back, or lost its place, in the last weeks."""
+    """Tell whether a lesson that binds this target was taken back or replaced in the last weeks."""
     latest = max((said.at for said in author.said), default=None)
     return latest is not None and any(
         each.lessons and each.binds(target) and latest - each.at < _WEEKS for each in known
@@ -374,19 +376,19 @@ def _has_taken_back(known: Sequence[Withdrawal], target: Target, author: Author)
 
 
 def differences(draft: Draft) -> tuple[Sequence[str], Sequence[str]]:
-    """Return the entries that a change of the journal brings, and those that it takes away."""
+    """Return the entries that a change of the journal adds, and those that it removes."""
     path = places.path_of(draft.target)
     return _differ(draft.before.get(path), draft.after.get(path))
 
 
-@lru_cache(maxsize=16)  # a change is asked about several times
+@lru_cache(maxsize=16)  # called several times for a change
 def _differ(before: bytes | None, after: bytes | None) -> tuple[Sequence[str], Sequence[str]]:
     old, new = entries_in(before), entries_in(after)
     return tuple(find_missing(new, old)), tuple(find_missing(old, new))
 
 
 def _read_change(made: Sequence[Step], target: Target) -> ReadChange:
-    """Return what a change of the journal brings and takes away, or what a change of a skill makes of it."""
+    """Return what a change of the journal adds and removes, or what a change of a skill makes of it."""
     if not places.is_journal(target):
         return frozenset((step.path, step.after) for step in made), ()
     new, gone = _compare(made)
@@ -409,7 +411,7 @@ def _compare(made: Sequence[Step]) -> tuple[list[str], list[str]]:
 
 
 def _keep_pin(edit: journal.Edit, text: str) -> journal.Edit:
-    """Let what replaces a pinned entry be pinned, too. An agent pins nothing by itself."""
+    """Pin what replaces a pinned entry, too. An agent cannot pin anything."""
     if not isinstance(edit, journal.Add | journal.ReplaceEntry):
         return edit
     replaced = journal.find_entry(text, edit.match) if isinstance(edit, journal.ReplaceEntry) else ""
@@ -417,7 +419,8 @@ def _keep_pin(edit: journal.Edit, text: str) -> journal.Edit:
 
 
 def _date(edit: journal.Edit, author: Author, today: date) -> journal.Edit:
-    """Give the owner's word that something does not work an end. Raises Refused if it is not the owner's."""
+    """Give the owner's statement that something does not work an end. Raises Refused if it is not the
+    owner's."""
     if not isinstance(edit, journal.Add | journal.ReplaceEntry):
         return edit
     wording = validity.read(journal.normalize(edit.text)).wording
@@ -438,7 +441,7 @@ def _check_claims(draft: Draft, author: Author) -> None:
 
 
 def _wording(entry: str) -> str:
-    """Return what the owner must have said: a pin, and the end date of a claim, are ours."""
+    """Return what the owner must have said, without a pin and the end date of a claim, which Hone adds."""
     wording = validity.read(entry).wording
     return wording if is_negative_claim(wording) else validity.pin(entry, on=False)
 
@@ -446,7 +449,7 @@ def _wording(entry: str) -> str:
 def _staying(
     edits: Sequence[tuple[Target, journal.Edit]], texts: Mapping[Target, str]
 ) -> dict[Target, list[str]]:
-    """Return the entries that are there now and will be there after all of the edits. Raises Refused."""
+    """Return the entries that exist now and will exist after all of the edits. Raises Refused."""
     staying: dict[Target, list[str]] = {}
     for target, text in texts.items():
         own = [edit for each, edit in edits if each == target]
@@ -469,8 +472,8 @@ def _scope(target: Target, known: Mapping[Target, object]) -> list[Target]:
 
 
 def _check_ground(text: str, said: Sequence[str]) -> None:
-    """Refuse what has no word of the owner's it rests on, if those state nothing by themselves: an agent that
-    wants to save something finds a sentence for it."""
+    """Refuse a lesson if the words it rests on state nothing and share no word with it: an agent that wants
+    to save something finds a sentence for it."""
     states = any(find_cue(each) or tells_of_owner(each) for each in said)
     if said and not states and not shares_any(text, " ".join(said)):
         raise Refused(GROUNDLESS)

@@ -1,8 +1,8 @@
 """Remember what the owner took back, so that no agent learns it again from the same words.
 
-Everything is derived from the ledger: a change of the owner's that undid, rejected, removed or replaced
-something, and a later statement of the owner's that took the place of an older one. If such a change is
-itself undone, it no longer counts.
+Everything is derived from the ledger: a change by the owner that undid, rejected, removed or replaced
+something, and a later statement of the owner's that replaced an older one. If such a change is undone, it no
+longer counts.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -35,9 +35,9 @@ from hone.knowledge.resemblance import is_same, resembles, shares_words
 from hone.knowledge.skills import bundled
 
 SHOWN = 20
-"""Withdrawn lessons that a review is told of."""
+"""The most withdrawn lessons to tell a review."""
 _CHUNK = 200
-"""Changes whose contents are read at once."""
+"""How many changes to read the contents of at once."""
 _KINDS = (
     ChangeKind.UNDO,
     ChangeKind.REJECT,
@@ -52,10 +52,10 @@ Quoted = Callable[[str, Sequence[str]], bool]
 
 
 class Withdrawal(Struct, frozen=True):
-    """`gone` are the lessons that a change took away, `came` those that it brought. `evidence` is what the
-    lessons rested on; `newer` is what the statement rests on that took their place. `owners`: the lessons had
+    """`gone` are the lessons that a change removed, `came` those that it added. `evidence` is what the
+    lessons rested on; `newer` is what the statement that replaced them rests on. `owners`: the lessons had
     been active on the owner's own words. `answers`: the owner undid or rejected another change, and so wants
-    what came."""
+    what was added."""
 
     id: ChangeId
     target: Target
@@ -69,11 +69,11 @@ class Withdrawal(Struct, frozen=True):
 
     @property
     def lessons(self) -> tuple[str, ...]:
-        """Those that were taken back. What was only put in other words is still there."""
+        """Return the lessons that were taken back. A lesson that was only reworded is still there."""
         return tuple(each for each in self.gone if not any(resembles(each, new) for new in self.came))
 
     def has(self, text: str) -> bool:
-        """Whether a lesson resembles one that was taken back, or is one whose place another took."""
+        """Tell whether a lesson resembles one that was taken back, or is one that another replaced."""
         if any(is_same(text, each) for each in self.gone):
             return not any(is_same(text, each) for each in self.came)
         return any(resembles(text, each) for each in self.gone) and any(
@@ -81,7 +81,7 @@ class Withdrawal(Struct, frozen=True):
         )
 
     def binds(self, target: Target) -> bool:
-        """Whether it counts for lessons of this target. What was taken back in one project may hold in
+        """Tell whether it applies to lessons of this target. What was taken back in one project may hold in
         another."""
         if not places.is_journal(self.target) or not places.is_journal(target):
             return places.is_journal(self.target) == places.is_journal(target)
@@ -89,7 +89,7 @@ class Withdrawal(Struct, frozen=True):
 
 
 class Withdrawals:
-    """What was taken back, as the ledger has it. Only changes since the last look are read."""
+    """What was taken back, according to the ledger. Only changes since the last read are read."""
 
     def __init__(self, ledger: Ledger, origins: Origins) -> None:
         self._ledger = ledger
@@ -98,7 +98,7 @@ class Withdrawals:
         self._known: dict[ChangeId, Withdrawal] = {}
 
     async def all(self, latest: ChangeId | None = None) -> Sequence[Withdrawal]:
-        """Oldest first. `latest` is the last change, if the caller knows it."""
+        """Return all withdrawals, oldest first. `latest` is the last change, if the caller knows it."""
         if latest is None:
             latest = await self._ledger.latest()
         if latest != self._upto:
@@ -109,15 +109,14 @@ class Withdrawals:
         return tuple(self._known.values())
 
     def pass_over(self, loaded: Loaded) -> None:
-        """Leave out changes since the last look if none of them can take something back: they need not be
-        read."""
+        """Skip changes since the last read if none of them can take something back."""
         if loaded.latest is None or loaded.kinds is None or not loaded.since <= self._upto <= loaded.latest:
             return
         if loaded.kinds.isdisjoint(_KINDS):
             self._upto = loaded.latest
 
     async def was_owners_word(self, withdrawal: Withdrawal, text: str) -> bool:
-        """Whether an entry that the owner removed had come as the owner's own words."""
+        """Tell whether an entry that the owner removed had been added in the owner's own words."""
         if withdrawal.evidence:
             return withdrawal.owners
         origin = await self._origins.find(withdrawal.target, text)
@@ -139,8 +138,8 @@ class Withdrawals:
 
 
 def _counts(change: Change) -> bool:
-    """Whether a change can take something back: the owner made it, or it rests on the owner's words. A copy
-    for another agent that is taken away says nothing about the lesson."""
+    """Tell whether a change can take something back: the owner made it, or it rests on the owner's words.
+    Removing a copy for another agent says nothing about the lesson."""
     if places.is_copy(change.target):
         return False
     owners = change.author.actor is Actor.OWNER or change.confirmed
@@ -178,7 +177,7 @@ def find_repeated(
 def find_repeated_skill(
     withdrawals: Sequence[Withdrawal], target: Target, text: str, author: Author
 ) -> Withdrawal | None:
-    """The same for a skill. No quote covers one: the owner must have spoken of it since."""
+    """Return the same for a skill. No quote covers one: the owner must have spoken of it since."""
     for each in reversed(withdrawals):
         if each.binds(target) and each.has(text):
             return None if any(shares_words(said.text, text) for said in said_since(author, each)) else each
@@ -186,7 +185,7 @@ def find_repeated_skill(
 
 
 def find_same_ground(withdrawals: Sequence[Withdrawal], target: Target, author: Author) -> Withdrawal | None:
-    """Return the withdrawal whose messages are all that a new lesson rests on."""
+    """Return the withdrawal that rests on the same messages as a new lesson."""
     ground = {(each.session, each.digest) for each in author.evidence}
     for each in reversed(withdrawals):
         old = {(one.session, one.digest) for one in each.evidence}
@@ -196,7 +195,7 @@ def find_same_ground(withdrawals: Sequence[Withdrawal], target: Target, author: 
 
 
 def find_kept(withdrawals: Sequence[Withdrawal], target: Target, entry: str) -> Withdrawal | None:
-    """Return the withdrawal with which the owner brought this very entry back."""
+    """Return the withdrawal by which the owner restored this very entry."""
     found = (
         each
         for each in reversed(withdrawals)
@@ -206,21 +205,21 @@ def find_kept(withdrawals: Sequence[Withdrawal], target: Target, entry: str) -> 
 
 
 def said_since(author: Author, withdrawal: Withdrawal) -> list[Said]:
-    """Return what the owner has said since: after the owner's own deed, or after the statement that took
-    the place of the lesson."""
+    """Return what the owner has said since: after the owner's own action, or after the statement that
+    replaced the lesson."""
     return [each for each in author.said if is_later(each, withdrawal.newer, withdrawal.at)]
 
 
 def is_later(said: Said, evidence: Sequence[Evidence], at: datetime) -> bool:
-    """Whether it was said after the messages that something rests on. Where they are in another conversation,
-    the moment counts at which it was recorded."""
+    """Tell whether it was said after the messages that something rests on. If they are in another
+    conversation, the time counts at which it was recorded."""
     here = [each.message for each in evidence if each.session == said.session]
     return said.message >= max(here) if here else said.at > at
 
 
 async def for_review(withdrawals: Withdrawals) -> Sequence[str]:
-    """Return the withdrawn lessons that a review is told of, the newest first: those that had been active on
-    the owner's own words. What was rejected is never shown to a model."""
+    """Return the withdrawn lessons to tell a review, newest first: those that had been active on the owner's
+    own words. A model never sees what was rejected."""
     journal = [each for each in await withdrawals.all() if places.is_journal(each.target) and not each.newer]
     told: dict[str, None] = {}
     for each in reversed(journal[-SHOWN:]):
@@ -231,14 +230,14 @@ async def for_review(withdrawals: Withdrawals) -> Sequence[str]:
 
 
 def is_owners_word(change: Change) -> bool:
-    """Whether what a change brought was active as the owner's own words, and not by an approval."""
+    """Tell whether what a change added was active as the owner's own words, and not by an approval."""
     return (
         change.standing is ChangeState.ACTIVE and change.confirmed and change.kind is not ChangeKind.APPROVE
     )
 
 
 async def _resolved(ledger: Ledger, change: Change) -> Entry | None:
-    """Return what a change is about; of an approval, what was approved."""
+    """Return what a change is about; for an approval, what was approved."""
     found = await ledger.entry(change.about) if change.about else None
     if found and found.change.kind is ChangeKind.APPROVE and found.change.about:
         return await ledger.entry(found.change.about)
@@ -248,7 +247,7 @@ async def _resolved(ledger: Ledger, change: Change) -> Entry | None:
 def _differences(
     change: Change, about: Change | None, contents: Mapping[str, bytes]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the lessons that a change took away, and the entries it brought. A rejection has done nothing;
+    """Return the lessons that a change removed, and the entries it added. A rejection has changed nothing;
     what it rejects counts the other way around."""
     rejects = change.kind is ChangeKind.REJECT
     deltas = (about.deltas if about else ()) if rejects else change.deltas
@@ -272,7 +271,7 @@ def lesson_of(target: Target, steps: Sequence[Step]) -> str:
 
 
 def without_bundled(target: Target, lines: Sequence[str]) -> list[str]:
-    """Leave out what comes with Hone: a copy of a skill adds only what it corrects."""
+    """Leave out bundled text: a copy of a skill adds only what it corrects."""
     files = bundled.files(places.name_of(target))
     known = {line for data in files.values() for line in lines_in(data)}
     return [line for line in lines if line not in known]

@@ -1,4 +1,4 @@
-"""Put changes into words: what each one says, and the lines that tell the owner about it."""
+"""Put changes into words: what each one says, and the lines that report it to the owner."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -29,11 +29,11 @@ from hone.knowledge.items import readable
 from hone.knowledge.skills.document import parse
 
 SHELL, CHAT = "hone ", "/"
-"""How a command is called where the line is read."""
+"""How to write a command in the place where the line is read."""
 MOST = 3
-"""Lessons that are told one by one."""
+"""The most lessons to report one by one."""
 LONG, LEAST = 500, 20
-"""Characters of a lesson where nothing limits the line, and where little room is left."""
+"""The most characters of a lesson, without a line width and with little room left."""
 
 SKILL_KINDS: Mapping[ChangeKind, str] = {
     ChangeKind.CREATE: "created",
@@ -79,7 +79,7 @@ async def steps(ledger: Ledger, entry: Entry) -> tuple[Step, ...]:
 
 
 def read_lessons(entry: Entry, steps: Sequence[Step]) -> tuple[LessonText, ...]:
-    """Return what a change says: one lesson for each journal entry that came or went, one for a skill."""
+    """Return what a change says: one lesson for each journal entry added or removed, one for a skill."""
     made = entry.change
     plain = LessonText(entry.id, entry.id, made.target, made.kind, made.standing)
     if places.is_copy(made.target):
@@ -130,7 +130,7 @@ def _describe(data: bytes | None) -> str:
 
 
 def _first_words(steps: Sequence[Step]) -> str:
-    """Return the first words that came, or else that went; those of a skill's front matter come last."""
+    """Return the first words added, or else removed; those of a skill's front matter come last."""
     found = [row for step in steps for row in rows(step, around=0)]
     for sign in "+-":
         texts = [row[1:].strip() for row in found if row[0] == sign]
@@ -142,7 +142,7 @@ def _first_words(steps: Sequence[Step]) -> str:
 
 
 def rows(step: Step, around: int) -> list[str]:
-    """Return the lines of a diff without its head; none for what is no text."""
+    """Return the lines of a diff without its header; none for binary data."""
     if (step.path.startswith("@") and step.path != FAILED) or not is_text(step):
         return []
     before, after = (journal.lines((data or b"").decode()) for data in (step.before, step.after))
@@ -164,8 +164,8 @@ def _decode(data: bytes | None) -> str:
 def tell(
     lessons: Sequence[LessonText], way: str = SHELL, who: str = "", width: int | None = None
 ) -> list[str]:
-    """Return the lines that tell the owner what was learned, each at most `width` wide. `who` is named if
-    it was not a review."""
+    """Return the lines that tell the owner what was learned, each at most `width` wide. `who` is named unless
+    it was a review."""
     active = [each for each in lessons if each.standing is ChangeState.ACTIVE]
     told = [_line(each, way, who, width) for each in active[:MOST]]
     if len(active) > MOST:
@@ -199,7 +199,7 @@ def _learned(lesson: LessonText) -> str:
 
 
 def phrase(lesson: LessonText, about: int | None = None) -> str:
-    """Say what a change did on a line of a list. `about` is the change that it undoes or answers."""
+    """Describe a change on a line of a list. `about` is the change that it undoes or answers."""
     if lesson.kind is ChangeKind.ERASE:
         return "erased for good"
     answer = f"{ANSWERS[lesson.kind]} {about}: " if about and lesson.kind in ANSWERS else ""
@@ -224,7 +224,7 @@ def phrase(lesson: LessonText, about: int | None = None) -> str:
 
 
 def _subject(lesson: LessonText) -> str:
-    """Return what it is about, and what became of it if it is a skill."""
+    """Return its subject, and its fate if it is a skill."""
     if not lesson.target.startswith(SKILL):
         return _part(lesson.target) or "journal"
     kind = SKILL_KINDS.get(lesson.kind, "")
@@ -249,7 +249,7 @@ def _part(target: Target) -> str:
 
 
 def _words(lesson: LessonText, room: int) -> str:
-    """Return the words that came, and those that went where there is room for them."""
+    """Return the words added, and those removed if there is room."""
     text = _quote(lesson.text or lesson.replaced, room)
     left = room - len(text) - len(" instead of ")
     if not (lesson.text and lesson.replaced) or left < LEAST + 2:
@@ -258,12 +258,12 @@ def _words(lesson: LessonText, room: int) -> str:
 
 
 def _quote(text: str, room: int) -> str:
-    """Return a text in its marks, which count."""
+    """Return a text in quotation marks, which count toward the width."""
     return f'"{one_line(text, max(LEAST, room - 2))}"' if text else ""
 
 
 def lesson_data(lesson: LessonText) -> dict[str, Any]:
-    """Return a lesson for programs: the words as they are."""
+    """Return a lesson for programs, with its exact words."""
     return {
         "change": lesson.change,
         "undo": lesson.undo,

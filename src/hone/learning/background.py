@@ -23,37 +23,37 @@ from hone.runtime.claims import Presence
 from hone.runtime.task_runner import ignore
 
 BREATH = 0.1
-"""Seconds in which the prompt comes back before a review begins to share the processor with it."""
+"""Seconds for the prompt to come back before a review starts to share the processor with it."""
 PATIENCE = 60.0
-"""Seconds that a review steps aside in all: a turn that takes longer than that is mostly waiting itself."""
+"""The most seconds that a review steps aside in total: a longer turn mostly waits itself."""
 LONG_PATIENCE = 300.0
-"""The same where a server does one thing at a time."""
+"""The same for a server that handles one request at a time."""
 QUIET = 30.0
-"""Seconds without a word of the user's before a review may take a local server."""
+"""Seconds without words from the user before a review may use a local server."""
 RELOAD = 1.0
-"""Seconds between two looks at the queue while reviews are at work."""
+"""Seconds between two checks of the queue while reviews run."""
 POLL = 0.5
-"""Seconds between two looks whether the user's turn is on in another process."""
+"""Seconds between two checks whether another process runs a turn of the user's."""
 GLANCE = 600.0
-"""Seconds between two looks for other work."""
+"""Seconds between two checks for other work."""
 
 
 class ReviewRunner(Protocol):
-    """Takes jobs from the queue to their end, as `Reviewer` does."""
+    """Works on jobs from the queue until they end, as `Reviewer` does."""
 
     async def work(self, id: JobId, emit: Emit, aside: Aside = ...) -> Sequence[Entry] | None: ...
 
     def tidy(self, waiting: Iterable[Job]) -> None: ...
 
     async def needed(self) -> Needed:
-        """Return where learning does not pay, and more turns are needed for a review without a cue."""
+        """Return where learning does not pay and a review without a cue needs more turns."""
         ...
 
 
 class Pacing(Struct, frozen=True):
-    """How reviews share the model with the user. `is_local` tells whether the model's server does one thing
-    at a time, as far as is known by then: if so, a review begins when the user has been quiet for `pause`
-    seconds, and gives way to a turn in any process that has the same `presence`. Otherwise up to `parallel`
+    """How reviews share the model with the user. `is_local` tells whether the model's server handles one
+    request at a time, as far as is known: if so, a review begins when the user has been quiet for `pause`
+    seconds, and gives way to a turn in any process with the same `presence`. Otherwise up to `parallel`
     reviews run side by side, each of another conversation tree."""
 
     pause: float = 0.0
@@ -62,8 +62,8 @@ class Pacing(Struct, frozen=True):
     parallel: int = 1
 
     def most(self, queued: int) -> int:
-        """Return how many reviews may run at a time: the more the longer the queue is, so that a few do not
-        take the provider from the user, and many get through."""
+        """Return how many reviews may run at a time. A longer queue allows more: few reviews leave the
+        provider to the user, and many must get through."""
         return 1 if self.is_local() else max(1, min(self.parallel, isqrt(max(0, queued - 1)) + 1))
 
     def patience(self, queued: int) -> float:
@@ -78,10 +78,10 @@ UNHURRIED = Pacing()
 
 
 class Background:
-    """`attend` from a process that stays; one that does not leaves its jobs in the queue. `hire` gives the
+    """Call `attend` from a process that stays; any other leaves its jobs in the queue. `hire` returns the
     reviewer when one is needed. `parts` yields the parts of features and plugins that implement a hook: they
-    attend, hear of changes and tend their own work. `topics` are what reviews are about; without any, nothing
-    is looked back over."""
+    attend, hear of changes and do their own work. `topics` are the topics of reviews; without any, nothing is
+    looked back over."""
 
     def __init__(
         self,
@@ -117,17 +117,17 @@ class Background:
 
     @property
     def working(self) -> JobId | None:
-        """The oldest review at work here."""
+        """The oldest review that runs here."""
         return min(self._at_work, default=None)
 
     @property
     def is_busy(self) -> bool:
-        """Whether a turn of the user's is on."""
+        """Whether a turn of the user's is running."""
         return self._busy > 0
 
     @property
     def pause(self) -> float:
-        """For how many seconds the user must be quiet before a review begins."""
+        """How many seconds the user must be quiet before a review begins."""
         return self._pacing.pause if self._pacing.is_local() else 0.0
 
     @property
@@ -135,7 +135,7 @@ class Background:
         return self._task is not None
 
     def attend(self, emit: Emit) -> None:
-        """From now on, does what is queued, what an earlier process left included."""
+        """Work on the queue from now on, including what an earlier process left."""
         self._emit = emit
         if self._task is None:
             self._task = asyncio.create_task(self._serve())
@@ -144,18 +144,18 @@ class Background:
             part.attend()
 
     def notify(self) -> None:
-        """Something was queued."""
+        """Note that something was queued."""
         self._wake.set()
         self._stir.set()
         self._moved.set()
 
     def again(self, id: JobId) -> None:
-        """One that was tried here is to be tried once more."""
+        """Try a job once more that was already tried here."""
         self._seen.discard(id)
         self.notify()
 
     def occupied(self, busy: bool) -> None:
-        """The user's turn begins or has ended."""
+        """Note that the user's turn begins or has ended."""
         self._busy += 1 if busy else -1
         self._turns += busy
         if self._busy:
@@ -168,18 +168,18 @@ class Background:
             self._pacing.presence.leave()
         self._taken.clear()
         self._idle.set()
-        self._stir.set()  # when to look back has moved
+        self._stir.set()  # the next look has moved
         self._tell_parts()
 
     async def drain(self) -> None:
-        """Does what is due, and returns when it is done: what is at work already included."""
+        """Do what is due, and return when it is done, running reviews included."""
         await self._work_off(list(await self._left()))
         for part in self._parts("finish"):
             await part.finish()
 
     async def catch_up(self, emit: Emit, seconds: float) -> None:
-        """Attend, and wait so long for what is due now. A server that does one thing at a time is for the
-        user first. Raises StoreError."""
+        """Attend, and wait at most this long for what is due now. A server that handles one request at a time
+        serves the user first. Raises StoreError."""
         due = await self.next_look()  # asked first: a review that has begun no longer waits
         self.attend(emit)
         if due is not None and due <= self._clock.now() and not self._pacing.is_local():
@@ -188,14 +188,14 @@ class Background:
                     await self._rested.wait()
 
     async def finish_current(self, seconds: float) -> None:
-        """Wait so long for the reviews that are at work, if there are any."""
+        """Wait at most this long for running reviews, if there are any."""
         if tasks := [task for _, task in self._at_work.values()]:
             with suppress(TimeoutError):
                 async with self._clock.timeout(seconds):
                     await asyncio.wait(tasks)
 
     async def close(self) -> None:
-        """What is at work is left for later; it starts again from nothing."""
+        """Stop. Running reviews are left for later, and start over."""
         if self._task:
             self._task.cancel()
             await asyncio.wait([self._task])
@@ -212,8 +212,8 @@ class Background:
                 await part.tend(self._emit)
 
     async def _work_off(self, left: list[Job], *, quiet: bool = False, until: float = 0.0) -> None:
-        """Do these reviews, and until then those that are queued meanwhile. `quiet`: wait for a pause before
-        each, where a server does one thing at a time."""
+        """Do these reviews, and those that are queued in the meantime. `quiet`: wait for a pause before each,
+        if the server handles one request at a time."""
         async with asyncio.TaskGroup() as group:
             while left or (self._at_work and self._clock.monotonic() < until):
                 await self._reload(left, until)
@@ -239,14 +239,14 @@ class Background:
         task.add_done_callback(end)
 
     async def _reload(self, left: list[Job], until: float) -> None:
-        """Look at the queue again if something was queued, but not all the time."""
+        """Read the queue again if something was queued, but not constantly."""
         now = self._clock.monotonic()
         if self._wake.is_set() and self._reloaded + RELOAD <= now < until:
             self._wake.clear()
             left[:] = [job for job in await self._left() if job.id not in self._at_work]
 
     async def _move(self, until: float) -> None:
-        """Wait until a review has ended, or it is time to look at the queue again."""
+        """Wait until a review has ended, or until it is time to read the queue again."""
         if not self._at_work:
             return
         self._moved.clear()
@@ -257,7 +257,7 @@ class Background:
                 await self._moved.wait()
 
     def _find_free(self, left: list[Job]) -> Job | None:
-        """Return the first one that can begin now, and leave out those that have been tried meanwhile."""
+        """Return the first job that can begin now, and drop those that have been tried since."""
         left[:] = [job for job in left if job.id not in self._seen]
         if len(self._at_work) >= self._pacing.most(self._queued):
             return None
@@ -269,13 +269,14 @@ class Background:
             part.notify()
 
     async def _woken(self) -> None:
-        """Until something was queued, a look is due, or for a while. Each turn moves the looks."""
+        """Wait until something was queued, a look is due, or some time has passed. Each turn moves the
+        looks."""
         left = self._clock.monotonic() + GLANCE
         while not self._wake.is_set():
             self._stir.clear()
             due = await self._next_due()
             wait = left - self._clock.monotonic()
-            if due is not None:  # time may have passed while we asked
+            if due is not None:  # time may have passed during the query
                 wait = min(wait, (due - self._clock.now()).total_seconds())
             if wait <= 0:
                 return
@@ -293,8 +294,8 @@ class Background:
             await self._jobs.promote(now, self._topics, await self._needed(due))
 
     async def next_look(self, session: SessionId | None = None) -> datetime | None:
-        """Return when the next review is due, of any conversation or of this one: at once if one is queued
-        that was not tried here; None if none will be."""
+        """Return when the next review is due, of any conversation or of this one: now if one is queued that
+        was not tried here; None if none will be."""
         now = self._clock.now()
         jobs = await self._jobs.jobs(1)
         waiting = [job for job in await self._jobs.waiting() if job.id not in self._seen]
@@ -304,23 +305,23 @@ class Background:
         return find_next(looks, now, first=not jobs, needed=await self._needed(looks))
 
     async def _needed(self, looks: Sequence[PendingLook]) -> Needed:
-        """Return where more turns are needed, if that makes a difference for one of these."""
+        """Return where more turns are needed, if that affects one of these."""
         ripe = [look for group in find_ripe(looks, first=False) for look in group]
         return await self._reviewer.needed() if any(not look.cue for look in ripe) else USUAL
 
     async def _next_due(self) -> datetime | None:
-        """Return when the next look is due, of those that were not due when we last looked."""
+        """Return when the next look is due, among those that were not due at the last check."""
         return min((look.due for look in await self._looks() if look.due > self._promoted), default=None)
 
     async def _looks(self) -> Sequence[PendingLook]:
-        """What is to be looked back over. The next process finds what we cannot read."""
+        """Return what is to be looked back over. The next process finds what cannot be read now."""
         try:
             return await self._jobs.looks() if self._topics else ()
         except StoreError:
             return ()
 
     async def _quiet(self) -> None:
-        """Until the user has been quiet for a while."""
+        """Wait until the user has been quiet for a while."""
         while self.pause:
             await self._idle.wait()
             turns = self._turns
@@ -336,7 +337,7 @@ class Background:
         )
 
     def _aside(self) -> Aside:
-        """For one review: waits while a turn of the user's is on."""
+        """Wait, for one review, while a turn of the user's runs."""
         waited = 0.0
 
         def left() -> float:
@@ -347,7 +348,7 @@ class Background:
             while left() > 0 and (not self._idle.is_set() or self._is_elsewhere()):
                 began = self._clock.monotonic()
                 with suppress(TimeoutError):
-                    async with self._clock.timeout(min(left(), RELOAD)):  # the queue may grow meanwhile
+                    async with self._clock.timeout(min(left(), RELOAD)):  # the queue may grow in the meantime
                         await self._idle.wait()
                 await self._clock.sleep(BREATH)
                 waited += self._clock.monotonic() - began
@@ -364,7 +365,7 @@ class Background:
         return Aside(wait, taken if self._pacing.presence else None)
 
     async def _left(self) -> Sequence[Job]:
-        """What is queued and was not tried here. The next process finds what we cannot read."""
+        """Return the queued jobs that were not tried here. The next process finds what cannot be read now."""
         try:
             await self.promote()
             waiting = await self._jobs.waiting()
@@ -378,7 +379,8 @@ class Background:
         return left
 
     async def _do(self, job: Job) -> None:
-        """Once in this process, unless another one had it: what fails is tried again by the next one."""
+        """Work on a job once in this process, unless another process holds it: failures are retried by the
+        next one."""
         try:
             await self._reviewer.work(job.id, self._emit, self._aside())
             after = await self._jobs.job(job.id)

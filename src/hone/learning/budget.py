@@ -21,14 +21,14 @@ from hone.core.turn import Origin
 
 LEARNING = (Origin.REVIEW, Origin.CURATOR)
 DIGEST_SHARE = 0.2
-"""How long a digest is, as a share of the conversation."""
+"""The length of a digest, as a share of the conversation."""
 SMALL = 8_000
-"""Tokens of a conversation that is not worth a digest: what that leaves out is worth more than it costs."""
+"""Tokens below which a conversation gets no digest: reading the rest costs less than leaving it out."""
 
 
 class Bounds(Struct, frozen=True):
-    """What a run may take: model calls, tokens, seconds; and all runs of a day, in US dollars or, where no
-    price is known, in tokens. `unpaid` is what a folder may cost without bringing anything; 0: any amount."""
+    """The limits of a run: model calls, tokens, seconds; and of all runs of a day, in US dollars or, if no
+    price is known, in tokens. `unpaid` is what a folder may cost without any benefit; 0: unlimited."""
 
     calls: int = 16
     tokens: int = 300_000
@@ -42,10 +42,10 @@ USUAL = Bounds()
 
 
 async def spent(sessions: Sessions, bounds: Bounds, now: datetime) -> str:
-    """Why nothing more may be spent today; empty if it may."""
+    """Return why nothing more may be spent today; empty if it may."""
     today = now.astimezone().date()
     start, end = (datetime.combine(day, time()).astimezone() for day in (today, today + timedelta(days=1)))
-    # Added up where it is stored: a busy day has many rows, and this is asked before each call of a review.
+    # Added up in the database: a busy day has many rows, and each call of a review asks this.
     total = await sessions.total_spending(start, end, LEARNING)
     if total.cost >= bounds.daily:
         return f"The budget of {bounds.daily:.2f} USD a day is spent; reviews continue tomorrow."
@@ -60,8 +60,8 @@ def tomorrow(now: datetime) -> datetime:
 
 
 class Reading(Struct, frozen=True):
-    """`age`: seconds since the conversation's last request. `lasts`: how long the provider keeps what it
-    read. `share`: what reading from the cache costs, as a share of fresh input; None if nobody knows."""
+    """How to read a conversation. `age`: seconds since its last request. `lasts`: how long the provider keeps
+    its cache. `share`: the price of reading from the cache, as a share of fresh input; None if unknown."""
 
     age: float
     lasts: float
@@ -71,7 +71,7 @@ class Reading(Struct, frozen=True):
 
 
 def is_warm(reading: Reading) -> bool:
-    """True: read the conversation itself."""
+    """Tell whether to read the conversation itself, and not a digest."""
     if not reading.same_model:
         return False
     if reading.tokens <= SMALL:
@@ -82,8 +82,8 @@ def is_warm(reading: Reading) -> bool:
 
 
 class Watched:
-    """The model of a review: before each call, the budget is looked at. `overflowed`: a request did not fit
-    into the window; `over_budget`: one was not sent."""
+    """The model of a review. It checks the budget before each call. `overflowed`: a request exceeded the
+    context window; `over_budget`: one was not sent."""
 
     def __init__(self, model: Model, over_budget: Callable[[], Awaitable[str]]) -> None:
         self.model = model

@@ -1,4 +1,4 @@
-"""Tell a review what is known now, so that it need not look it up and can write everything in one reply."""
+"""Tell a review what is known now, so that it can write everything in one reply without look-ups."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -17,15 +17,15 @@ from hone.knowledge.tools import line
 from hone.knowledge.withdrawn import for_review
 
 SKILLS = 8
-"""Skills that are listed: those most like the conversation."""
+"""How many skills to list: those most like the conversation."""
 QUERY = 2_000
-"""Characters of the owner's words that skills are looked up with."""
+"""The most characters of the owner's words to search skills with."""
 WAITING = 10
-"""Lessons that wait, as many as are listed."""
+"""The most pending lessons to list."""
 
 
 async def describe_known(library: Library, folder: str, nodes: Sequence[Node], topics: Topics) -> str:
-    """Return as a text: the journal, the skills most like this conversation, what waits for the owner, and
+    """Return a text with the journal, the skills most like this conversation, what waits for the owner, and
     what the owner took back."""
     blocks: list[str] = []
     if "memory" in topics:
@@ -49,7 +49,8 @@ async def _describe_journal(keeper: Keeper, folder: Path) -> list[str]:
 
 
 async def _describe_waiting(keeper: Keeper) -> list[str]:
-    """What waits only because the owner wants to be asked. Nothing that rests on foreign text is told."""
+    """Describe what waits only because the owner wants to be asked. Nothing that rests on foreign text is
+    included."""
     asked = [each.change for each in await keeper.ledger.pending() if each.change.cause == ASKED]
     new: list[str] = []
     for change in asked:

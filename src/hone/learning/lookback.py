@@ -1,4 +1,4 @@
-"""Look back over the conversations of one process: while it runs, when it asks for it, and when it ends."""
+"""Look back over the conversations of one process: while it runs, on request, and when it ends."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -17,9 +17,9 @@ from hone.models.cacherules import CacheRule
 from hone.settings.sections import Learning
 
 LATEST = 600.0
-"""Seconds of silence after which a conversation is looked back over at the latest."""
+"""The most seconds of silence before a conversation is looked back over."""
 WARM = 0.8
-"""The share of the time that a provider keeps a prompt after which that is done."""
+"""The share of the provider's cache window after which that happens."""
 
 log = logging.getLogger("hone")
 LEFT = "Hone ends before its reviews do. The next conversation does them, or: hone worker --once"
@@ -31,13 +31,13 @@ class Schedule(StrEnum):
     BACKGROUND = "background"
     """This process, in its event loop."""
     QUEUE = "queue"
-    """Another one: a chat, a server or a worker on the same home."""
+    """Another process: a chat, a server or a worker on the same home."""
     OFF = "off"
-    """Nobody: nothing is counted or queued."""
+    """No process: nothing is counted or queued."""
 
 
 def choose_schedule(wanted: str, variable: str) -> Schedule:
-    """Return what the program wants, else what the variable HONE_LEARNING says. `off` there is for all."""
+    """Return the program's choice, or else that of the variable HONE_LEARNING. `off` there always wins."""
     name = variable if variable == Schedule.OFF else wanted or variable or Schedule.BACKGROUND
     try:
         return Schedule(name)
@@ -47,20 +47,20 @@ def choose_schedule(wanted: str, variable: str) -> Schedule:
 
 
 def explain_off(schedule: Schedule, learning: Learning) -> str:
-    """Return why nothing is looked back over; empty if it is."""
+    """Return why nothing is looked back over; empty if something is."""
     if learning.review == "off":
         return 'Reviews are off: learning.review is "off" in hone.toml.'
     return "Reviews are off for this process." if schedule is Schedule.OFF else ""
 
 
 def look_after(after_exit: str, rule: Callable[[str], CacheRule]) -> Callable[[str], float | None]:
-    """Return, by model, the seconds of silence after which a conversation is looked back over; None: never.
-    They depend on how long the model's provider keeps the conversation."""
+    """Return a function from a model to the seconds of silence before a conversation is looked back over;
+    None: never. They depend on how long the model's provider keeps the conversation."""
     return cache(lambda model: None if after_exit == "off" else min(WARM * rule(model).lasts, LATEST))
 
 
 class Lookback:
-    """`wait` is how many seconds the end of the process, or its first conversation, may take for reviews."""
+    """`wait` is how many seconds reviews may delay the end of the process, or its first conversation."""
 
     def __init__(
         self, jobs: Jobs, background: Background, clock: Clock, schedule: Schedule, wait: float
@@ -75,13 +75,13 @@ class Lookback:
         self._caught_up = False
 
     async def catch_up(self) -> None:
-        """Review what an earlier process left, before the first conversation here begins. A person types
-        meanwhile; a program speaks at once, and its first prompt would not know it."""
+        """Review what an earlier process left, before the first conversation begins. A person types in the
+        meantime; a program speaks at once, and its first prompt would miss those lessons."""
         if self._schedule is not Schedule.BACKGROUND or self._caught_up:
             return
         self._caught_up = True
         if self._wait > 0:
-            with suppress(StoreError):  # what cannot be read now is left to the next process
+            with suppress(StoreError):  # the next process handles what cannot be read now
                 await self._background.catch_up(self._hear, self._wait)
 
     def _attend(self) -> None:
@@ -89,24 +89,24 @@ class Lookback:
             self._background.attend(self._hear)
 
     def join(self, session: SessionId) -> None:
-        """A conversation was opened here."""
+        """Note that a conversation was opened here."""
         self._talks[session] = None
         if self._schedule is Schedule.BACKGROUND:
             self._attend()
 
     def forget(self, session: SessionId) -> None:
-        """A conversation was closed and may be opened again: its look is due by its own time."""
+        """Note that a conversation was closed and may be opened again: its look stays due at its own time."""
         self._talks.pop(session, None)
 
     async def leave(self, *sessions: SessionId) -> None:
-        """The owner has left these conversations, or all of them: what they taught is looked for now."""
+        """Look back now: the owner has left these conversations, or all of them."""
         left = sessions or tuple(self._talks)
         if left and self._schedule is not Schedule.OFF:
             await self._jobs.hasten(left, self._clock.now())
             self._background.notify()
 
     async def is_awaited(self) -> bool:
-        """Tell whether a conversation of this process is still to be reviewed, now or when it is silent."""
+        """Tell whether a conversation of this process still has to be reviewed, now or after some silence."""
         return any([await self._background.next_look(each) for each in self._talks])
 
     async def learned(self) -> Sequence[Entry]:
@@ -118,7 +118,7 @@ class Lookback:
         return found
 
     async def finish(self, *, wait: bool = True) -> None:
-        """Do what is left for a few seconds; leave the rest for later."""
+        """Do remaining reviews for a few seconds; leave the rest for later."""
         with suppress(StoreError):  # the next process to open the store has the rest
             await self.leave()
             if wait and self._wait > 0 and self._talks and self._schedule is Schedule.BACKGROUND:

@@ -1,9 +1,9 @@
-"""Let learning cost less where it does not pay: by folder, over 30 days.
+"""Reduce the cost of learning where it does not pay: by folder, over 30 days.
 
 A review pays if something it wrote lasts: on the owner's word, approved, confirmed, or a skill that was used.
-What costs without that is unpaid, whether it was undone, rejected and refused or only never needed so far. A
-folder may cost `learning.unpaid` plus as much as its reviews that paid. On the way there its conversations
-are collected longer and read together. What the owner says to be learned is always read.
+Any other cost is unpaid, whether the lesson was undone, rejected, refused or never needed so far. A folder
+may cost `learning.unpaid` plus as much as its reviews that paid. As it nears that limit, its conversations
+are collected longer and read together. What the owner asks Hone to learn is always read.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -36,18 +36,18 @@ DAYS = 30
 SLACK = 1.05
 """A folder's limit is kept within a twentieth."""
 JOBS = 1_000
-"""Reviews of that time that are looked at, the newest."""
+"""The most recent reviews to check."""
 KEPT_FOR = 60.0
-"""Seconds for which an answer is good: it is asked for with each turn."""
+"""Seconds for which a result is cached: each turn asks for it."""
 TOKENS = Bounds().daily_tokens / Bounds().daily
-"""Tokens that count as a dollar where no price is known."""
+"""Tokens that count as a dollar if no price is known."""
 UNPAID = "Reviews here cost"
-"""How the reason begins why a review waits."""
+"""The start of the reason why a review waits."""
 _LATEST = 5
-"""Reviews whose cost tells what the next one may cost."""
+"""How many reviews to estimate the next one's cost from."""
 _STEPS = ((0.75, 16, 8), (0.5, 8, 4), (0.25, 4, 2))
-"""From this share of the limit on, or after so many reviews in a row that wrote only what did not last, so
-many times as many turns are needed."""
+"""From this share of the limit on, or after this many reviews in a row that wrote nothing lasting, this many
+times as many turns are needed."""
 
 
 class ReviewWorth(StrEnum):
@@ -55,13 +55,13 @@ class ReviewWorth(StrEnum):
     OPEN = "open"
     """Nothing it wrote was taken back, and nothing was needed so far."""
     JUNK = "junk"
-    """All it wrote was undone, rejected or refused."""
+    """Everything it wrote was undone, rejected or refused."""
     EMPTY = "empty"
-    """It found nothing to write, which is no fault."""
+    """It found nothing to write, which is fine."""
 
 
 class SpentReview(Struct, frozen=True):
-    """A review with its cost, in dollars, and what came of it."""
+    """A review with its cost in dollars, and its result."""
 
     job: JobId
     folder: str
@@ -70,8 +70,8 @@ class SpentReview(Struct, frozen=True):
 
 
 class Payback(Struct, frozen=True):
-    """What learning in a folder cost and brought. `estimate` is what the next review may cost, `reserved`
-    what those at work may."""
+    """What learning in a folder cost and brought. `estimate` is the likely cost of the next review,
+    `reserved` that of the running ones."""
 
     folder: str
     limit: float
@@ -89,13 +89,13 @@ class Payback(Struct, frozen=True):
 
     @property
     def factor(self) -> int:
-        """How many times as many turns are needed before conversations are read."""
+        """Return how many times as many turns are needed before conversations are read."""
         share = self.unpaid / self.allowed if self.allowed else 0.0
         return next((more for from_, in_row, more in _STEPS if share >= from_ or self.streak >= in_row), 1)
 
     @property
     def is_over(self) -> bool:
-        """Whether one more review would cost more than the folder may."""
+        """Whether one more review would exceed the folder's limit."""
         return self.unpaid + self.reserved + self.estimate > SLACK * self.allowed
 
     @property
@@ -104,19 +104,19 @@ class Payback(Struct, frozen=True):
 
 
 def is_automatic(job: Job) -> bool:
-    """Tell whether nothing that the owner said asked for a review."""
+    """Tell whether a review was due without any words of the owner's that asked for it."""
     return job.why != BY_HAND and job.why not in LABELS.values()
 
 
 def asks_to_learn(node: Node) -> bool:
-    """Tell whether these are words of the owner's that are a reason to learn."""
+    """Tell whether these words of the owner's are a reason to learn."""
     message = node.message
     is_owners = message.role is Role.USER and node.trust is Trust.OWNER and not message.template
     return is_owners and bool(find_cue(message.text))
 
 
 def explain(payback: Payback) -> str:
-    """Say why a review waits."""
+    """Return why a review waits."""
     return (
         f"{UNPAID} {payback.unpaid:.2f} USD in {DAYS} days for nothing that lasted, and "
         f"learning.unpaid allows {payback.allowed:.2f}. Hone still learns what you ask it to remember, "
@@ -125,7 +125,7 @@ def explain(payback: Payback) -> str:
 
 
 def describe(payback: Payback) -> str:
-    """Say what holds in a folder where learning does not pay; empty elsewhere."""
+    """Describe a folder where learning does not pay; empty elsewhere."""
     where = payback.folder or "conversations without a folder"
     cost = f"{payback.unpaid:.2f} of {payback.allowed:.2f} USD in {DAYS} days brought nothing that lasted"
     if payback.is_over or payback.is_spent:
@@ -139,7 +139,7 @@ def describe(payback: Payback) -> str:
 
 
 class Paying:
-    """`limit` is in US dollars; 0: there is none."""
+    """`limit` is in US dollars; 0: none."""
 
     def __init__(self, overview: Overview, jobs: Jobs, library: Library, clock: Clock, limit: float) -> None:
         self._overview = overview
@@ -152,7 +152,7 @@ class Paying:
         self._refused: dict[SessionId, bool] = {}
 
     async def needed(self) -> Needed:
-        """Return the folders in which more turns are needed, and how many. An answer is kept for a minute."""
+        """Return the folders that need more turns, and how many. A result is cached for a minute."""
         at, found = self._needed
         if self._limit and self._clock.monotonic() - at >= KEPT_FOR:
             every = await self.all()
@@ -161,7 +161,7 @@ class Paying:
         return found
 
     async def find(self, folder: str, but: JobId | None = None) -> Payback:
-        """Return how a folder stands. What job `but` reserved does not count."""
+        """Return the state of a folder. What job `but` reserved does not count."""
         known = {each.folder: each for each in await self.all(but)}
         return known.get(folder) or Payback(folder, self._limit)
 
@@ -180,7 +180,7 @@ class Paying:
 
     @contextmanager
     def reserve(self, job: JobId, payback: Payback) -> Iterator[None]:
-        """Count what a review may cost while it is at work."""
+        """Count what a running review may cost."""
         self._reserved[job] = payback.folder, payback.estimate
         try:
             yield
@@ -206,7 +206,7 @@ class Paying:
         return found
 
     async def _made(self, jobs: Sequence[Job]) -> Mapping[ChangeId, Entry]:
-        """Return what these reviews wrote, and what became of it."""
+        """Return what these reviews wrote, and its fate."""
         first = min((id for job in jobs for id in job.changes), default=None)
         if first is None:
             return {}
@@ -226,7 +226,7 @@ class Paying:
         return ReviewWorth.JUNK if fates == {ReviewWorth.JUNK} else ReviewWorth.OPEN
 
     async def _was_refused(self, job: Job) -> bool:
-        """Tell whether a review tried to write something and was not allowed to."""
+        """Tell whether a review tried to write something that was refused."""
         if job.review not in self._refused:
             try:
                 window = await self._overview.window(job.review, None, 12)
@@ -239,7 +239,7 @@ class Paying:
 
 
 def judge(entry: Entry, made: Mapping[ChangeId, Entry], uses: Mapping[str, UsageCounts]) -> ReviewWorth:
-    """Return what became of a change."""
+    """Return the fate of a change."""
     answer = made.get(entry.settled) if entry.settled else None
     kind = answer.change.kind if answer and not answer.settled else None
     if kind in (ChangeKind.UNDO, ChangeKind.REJECT):
@@ -283,7 +283,7 @@ def _cost(call: SpentCall) -> float:
 
 
 class PayingHome(Protocol):
-    """What tells where learning does not pay."""
+    """The parts of a home that tell where learning does not pay."""
 
     @property
     def stores(self) -> Stores: ...
@@ -296,7 +296,7 @@ class PayingHome(Protocol):
 
 
 async def explain_slower(home: PayingHome) -> list[str]:
-    """Say in a sentence each where reviews are rarer or wait, and why."""
+    """Return a sentence for each place where reviews are rarer or wait, with the reason."""
     stores, limit = home.stores, home.settings.learning.unpaid
     paying = Paying(stores.overview, stores.jobs, home.library, home.clock, limit)
     return [said for each in await paying.all() if (said := describe(each))]

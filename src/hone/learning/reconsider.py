@@ -1,7 +1,7 @@
-"""Judge lessons anew that wait only because the owner had not trusted the folder they come from.
+"""Judge lessons again that wait only because the owner had not trusted their folder.
 
-Such a lesson is not approved: it is judged by the rules it was judged by, on the labels that its conversation
-would have if the folder had been trusted from the start. What rests on any other foreign text keeps waiting.
+Such a lesson is not simply approved: the same rules judge it, on the labels that its conversation would have
+if the folder had been trusted from the start. Lessons that rest on any other foreign text keep waiting.
 """
 
 import asyncio
@@ -29,9 +29,10 @@ from hone.runtime.provenance.lazy import LazyProvenance
 from hone.runtime.trust import Folders
 
 RECENT = 500
-"""Reviews among which the one of a lesson is looked for."""
+"""The most reviews to search for the one of a lesson."""
 OWN_TOOLS = frozenset({"memory", "skills_list", "skill_view", "skill_manage"})
-"""What a review reads with these is known already. With any other tool it may have read something foreign."""
+"""These tools only read what is known already. A review that used another tool may have read something
+foreign."""
 
 Conversations = Mapping[SessionId, Transcript]
 
@@ -57,7 +58,7 @@ class Reconsidered(Struct, frozen=True):
 
 
 async def find_withheld(home: LearningHome, folder: Path) -> Sequence[Entry]:
-    """Return the lessons that wait only because a folder is not trusted, oldest first."""
+    """Return the lessons that wait only because a folder is untrusted, oldest first."""
     if not any(map(_is_withheld, await home.keeper.ledger.pending())):
         return []
     found, _ = await _study(home, folder)
@@ -67,8 +68,8 @@ async def find_withheld(home: LearningHome, folder: Path) -> Sequence[Entry]:
 async def reconsider(
     home: LearningHome, folder: Path, shown: Collection[ChangeId] | None = None
 ) -> Reconsidered:
-    """Judge the lessons anew that waited for the owner's trust in a folder, which it has by now; with
-    `shown`, only those. What conversations wrote that are clean now is clean, too. Raises HoneError."""
+    """Judge again the lessons that waited for the owner's trust in a folder, which is now trusted; with
+    `shown`, only those. What now-clean conversations wrote is clean, too. Raises HoneError."""
     found, clean = await _study(home, folder)
     await asyncio.to_thread(home.provenance.observer.clear, clean)
     made: list[Entry] = []
@@ -80,8 +81,8 @@ async def reconsider(
 
 
 async def _study(home: LearningHome, folder: Path) -> tuple[list[tuple[Entry, Author]], Conversations]:
-    """Return the lessons with their authors as they are judged for a trusted folder, and the conversations
-    that are clean then."""
+    """Return the lessons with their authors as judged in a trusted folder, and the conversations that are
+    clean then."""
     observer = home.provenance.observer
     waiting = [entry for entry in await home.keeper.ledger.pending() if _is_withheld(entry)]
     grounds = [(entry, await _find_ground(home, entry)) for entry in waiting]
@@ -99,7 +100,7 @@ def _is_withheld(entry: Entry) -> bool:
 
 
 async def _find_ground(home: LearningHome, entry: Entry) -> frozenset[SessionId]:
-    """Return the conversations that a lesson was made from, cited or not; none if they are not known."""
+    """Return the conversations that a lesson was made from, cited or not; none if they are unknown."""
     author = entry.change.author
     if author.actor is Actor.AGENT:
         return frozenset({author.session})
@@ -133,7 +134,8 @@ async def _load(home: LearningHome, folder: Path, ids: Iterable[SessionId]) -> C
 
 
 def _improve(author: Author, ground: Collection[SessionId], clean: Conversations) -> Author | None:
-    """Return the author with the labels of a trusted folder; None if not all that it rests on is clean."""
+    """Return the author with the labels of a trusted folder; None unless everything that it rests on is
+    clean."""
     if not ground or any(id not in clean for id in (*ground, *(each.session for each in author.evidence))):
         return None
     cited = [(each, find_cited(clean[each.session].nodes, each)) for each in author.evidence]

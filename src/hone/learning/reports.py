@@ -20,7 +20,7 @@ AT_WORK = "at work"
 
 
 class Home(Protocol):
-    """What a report is made from."""
+    """The parts of a home that a report is made from."""
 
     @property
     def stores(self) -> Stores: ...
@@ -33,7 +33,7 @@ class Home(Protocol):
 
 
 class Report(Struct, frozen=True):
-    """`usage` is what each call of its last try took; `waiting` is how many of its changes wait."""
+    """`usage` is that of each call of its last try; `waiting` counts its pending changes."""
 
     job: Job
     working: bool = False
@@ -46,7 +46,7 @@ class Report(Struct, frozen=True):
 
     @property
     def cached(self) -> float | None:
-        """The share of its first request that the provider had in its cache."""
+        """The share of its first request that the provider's cache held."""
         first = self.usage[0] if self.usage else None
         if self.job.cached is not None or first is None or not first.input:
             return self.job.cached
@@ -54,7 +54,7 @@ class Report(Struct, frozen=True):
 
 
 async def reports(home: Home, jobs: Sequence[Job]) -> list[Report]:
-    """Of the jobs of one conversation that are queued, the oldest is the one that is worked on."""
+    """Return reports. Of a conversation's queued jobs, the oldest is the running one."""
     pending = {entry.id for entry in await home.library.keeper.ledger.pending()}
     oldest: dict[SessionId, Job] = {}
     for job in await home.jobs.waiting():
@@ -71,7 +71,7 @@ async def reports(home: Home, jobs: Sequence[Job]) -> list[Report]:
 
 
 def data(report: Report) -> dict[str, Any]:
-    """For programs."""
+    """Return a report for programs."""
     job, spent = report.job, total(report.usage)
     return {
         "id": job.id,
@@ -97,7 +97,7 @@ def data(report: Report) -> dict[str, Any]:
 
 
 async def queued(home: Home, beginning: str, topics: Topics, now: datetime) -> Job:
-    """A review by hand, of the latest session if none is named. Raises Missing or Refused where there is
+    """Queue a review by hand, of the latest session if none is named. Raises Missing or Refused if there is
     nothing to look back over."""
     latest = [] if beginning else await home.sessions.list(limit=1, own=True)
     if not beginning and not latest:

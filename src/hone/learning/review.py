@@ -45,20 +45,20 @@ from hone.prompt.review import digest, question, read_title, text
 from hone.runtime.session import Session, SessionDeps, new_id
 
 TRIES = 3
-"""How often a review is begun before it counts as failed."""
+"""How many tries a review gets before it counts as failed."""
 RECENT = 500
-"""Reviews among which the last one of a conversation is."""
+"""How many reviews to search for the last one of a conversation."""
 SHARES = (1.0, 0.5, 0.25)
-"""Of the model's window, what a review may fill: less, where that proves to be too much."""
+"""The shares of the model's context window that a review may fill: smaller ones after an overflow."""
 LOST = "The claim of this conversation was lost."
-"""Somebody else may review it by now."""
+"""Another process may review it by now."""
 WINDOW = 150_000
-"""Tokens that fit into a request, where nobody knows."""
+"""Tokens that fit into a request, if its limit is unknown."""
 
 
 class ReviewDeps(Struct, frozen=True):
-    """What a reviewer works with. `agent` is who had the conversation, or whom reviews were routed to; `wall`
-    goes around every tool."""
+    """What a reviewer works with. `agent` returns the agent that had the conversation, or the one that
+    reviews are routed to; `wall` wraps every tool."""
 
     home: Path
     claims: Claims
@@ -72,10 +72,9 @@ class ReviewDeps(Struct, frozen=True):
     terms: Callable[[str], ModelTerms] = lambda _: ModelTerms()
     bounds: Bounds = USUAL
     more: Callable[[Source, Ledger], Sequence[Tool]] = lambda *_: ()
-    """Tools of a review beside those of the journal and the skills, for what is read in it. What they change
-    is staged in the ledger they are given."""
+    """Further tools of a review, for what it reads. Their changes are staged in the ledger they are given."""
     off: str = ""
-    """Why no review is done here; empty if they are."""
+    """Why no review is done here; empty if reviews are on."""
     tell: Callable[[Learned, str], Awaitable[None]] | None = None
     """Tells features what was learned, and in which folder."""
     overview: Overview | None = None
@@ -83,7 +82,7 @@ class ReviewDeps(Struct, frozen=True):
 
 
 class Assignment(Struct, frozen=True):
-    """A job with what it is about, and the jobs that are done with it; `jobs` are all of them."""
+    """A job with its topics, and the jobs that are done with it; `jobs` are all of them."""
 
     job: Job
     stored: StoredSession
@@ -120,8 +119,8 @@ class Reviewer:
         return await self._paying.needed() if self._paying else USUAL_TURNS
 
     async def work(self, id: JobId, emit: Emit, aside: Aside = unhindered) -> Sequence[Entry] | None:
-        """Takes a job from the queue to its end. None if somebody else has it, or it must wait. Whatever goes
-        wrong is written down with the job, emitted and raised to nobody. `aside` is awaited before each
+        """Work on a job from the queue until it ends. Return None if another process holds it, or if it must
+        wait. Errors are recorded with the job and emitted, never raised. `aside` is awaited before each
         step."""
         deps = self.deps
         job = await deps.jobs.job(id)
@@ -136,14 +135,14 @@ class Reviewer:
                 end(ReviewEnd(result))
 
     async def _settle(self, job: Job, emit: Emit, aside: Aside) -> tuple[Sequence[Entry] | None, str]:
-        """Return what was learned, and how it ended, as ReviewEnd has it."""
+        """Return what was learned, and the result in the terms of ReviewEnd."""
         deps = self.deps
         try:
             entries = await self._attempt(job, emit, aside)
             if entries is not None:
                 return entries, "done"
         except Conflict:
-            return None, "dropped"  # it was cancelled or completed meanwhile
+            return None, "dropped"  # it was cancelled or completed in the meantime
         except HoneError as error:
             await self._failed(job, str(error))
         except TimeoutError:
@@ -156,18 +155,19 @@ class Reviewer:
         return None, "failed" if now.state is State.FAILED else "waiting"
 
     async def _was_said(self, job: Job) -> bool:
-        """Whether another review already waits because learning does not pay: that is said once."""
+        """Tell whether another review already waits because learning does not pay: that is reported once."""
         if not job.error.startswith(UNPAID):
             return False
         others = [each for each in await self.deps.jobs.waiting() if each.id != job.id]
         return any(each.error.startswith(UNPAID) for each in others)
 
     def tidy(self, waiting: Iterable[Job]) -> None:
-        """Takes away the locks that killed processes left."""
+        """Remove the locks of killed processes."""
         self.deps.claims.sweep({job.tree for job in waiting})
 
     async def _attempt(self, job: Job, emit: Emit, aside: Aside) -> Sequence[Entry] | None:
-        """What does not fit into the model's window is read once more as a shorter digest."""
+        """Read the conversation. If it does not fit into the model's window, read it again as a shorter
+        digest."""
         deps = self.deps
         await aside()
         if reason := deps.off or await self._over_budget():
@@ -193,8 +193,8 @@ class Reviewer:
         return await self._complete(given, turn, staged, emit)
 
     async def _assign(self, job: Job, stored: StoredSession) -> Assignment:
-        """Read what the later jobs of this conversation are about, too. Nobody else is at work on them: we
-        hold the claim of the tree."""
+        """Add the topics of later jobs of this conversation. Nobody else works on them, since we hold the
+        claim of the tree."""
         deps = self.deps
         source, others = await read_widest(deps.sessions, job, stored, await deps.jobs.waiting(job.session))
         topics = job.topics.union(*(each.topics for each in others))
@@ -202,15 +202,15 @@ class Reviewer:
         return Assignment(replace(job, topics=topics), stored, source, covered, (job, *others))
 
     async def _is_ours(self, job: Job, review: SessionId) -> bool:
-        """Tell whether nobody else has worked on the job since this try was begun: a process may have been
-        stopped for long, and its claim lost."""
+        """Tell whether no other process has worked on the job since this try began: a process may have been
+        suspended for long and lost its claim."""
         if not await self.deps.claims.confirm(job.tree):
             return False
         now = await self.deps.jobs.job(job.id)
         return now.state is State.QUEUED and now.review == review
 
     async def _hindered(self, given: Assignment) -> str:
-        """Why no further call is made; empty if one is."""
+        """Return why no further call is made; empty if one is."""
         return await self._over_budget(given) if await self._is_ours(given.job, given.review) else LOST
 
     async def _try(
@@ -225,7 +225,7 @@ class Reviewer:
         tools = (*knowledge_tools(library, given.folder, given.source), *deps.more(given.source, staged))
         narrow = _narrowed(agent, given.job.topics, map(deps.wall, tools), deps.bounds)
         reader = replace(narrow, model=Polite(Metered(model, deps.bounds.tokens), aside))
-        # The question quotes the conversation, and a search may find it.
+        # The question quotes the conversation, and a search could find it.
         voice = min(Trust.AGENT, given.source.transcript.trust)
         session = Session(*self._fork(given, reader, warm=warm), deps.session_deps, voice=voice)
         await deps.jobs.begin(given.job.id, given.review)
@@ -245,7 +245,7 @@ class Reviewer:
         return header, reader, given.source.transcript.forked() if warm else Transcript(reader.prefix.digest)
 
     async def _ask(self, given: Assignment, agent: Agent, share: float) -> tuple[bool, str]:
-        """Whether the conversation itself is read, and what to ask."""
+        """Return whether the conversation itself is read, and the question."""
         deps, nodes = self.deps, given.nodes
         topics = find_topics(given.job.topics, nodes)
         own_text = partial(text, own=deps.home / "prompts")
@@ -265,7 +265,7 @@ class Reviewer:
         return shares and not given.source.origins and is_warm(self._reading(stored, given.source, agent))
 
     async def _over_budget(self, given: Assignment | None = None) -> str:
-        """Why nothing more may be spent today, or on this; empty if it may."""
+        """Return why nothing more may be spent today, or on this; empty if it may."""
         deps = self.deps
         if reason := await spent(deps.sessions, deps.bounds, deps.clock.now()):
             return reason
@@ -273,14 +273,14 @@ class Reviewer:
         return explain(allowance) if allowance and allowance.is_spent else ""
 
     async def _find_allowance(self, given: Assignment) -> Payback | None:
-        """What reviews of the folder cost and brought; None if this one is done whatever they did."""
+        """Return what reviews of the folder cost and brought; None if this one is done in any case."""
         if self._paying is None or not all(map(is_automatic, given.jobs)) or await self._is_asked_for(given):
             return None
         return await self._paying.find(given.folder, given.job.id)
 
     async def _is_asked_for(self, given: Assignment) -> bool:
-        """Whether the owner said something since the last review that is a reason for this one. A review that
-        came due by its count does not name it."""
+        """Tell whether the owner has said something since the last review that is a reason for this one. A
+        review that is due by its count does not name it."""
         done = [each for each in await self.deps.jobs.jobs(RECENT) if each.session == given.job.session]
         read = max((each.messages for each in done if each.state is State.DONE), default=0)
         return any(asks_to_learn(node) for node in given.nodes[0 if given.source.origins else read :])
@@ -296,7 +296,7 @@ class Reviewer:
     async def _complete(
         self, given: Assignment, turn: Turn, staged: StagedLedger, emit: Emit
     ) -> Sequence[Entry]:
-        """What was staged takes effect with the job's completion."""
+        """Apply what was staged and complete the job."""
         deps, job = self.deps, given.job
         first = turn.usage[0] if turn.usage else None
         cached = first.cached / first.input if first and first.input else None
@@ -307,7 +307,7 @@ class Reviewer:
                 job.id, changes, contents, cached, now, given.covered, given.review
             )
 
-        # Most reviews change nothing, and need not wait for the lock of what is known.
+        # Most reviews change nothing, and need not wait for the lock.
         entries = await (deps.library.keeper.commit(staged, finish) if staged.changes else finish((), {}))
         learned = Learned(await deps.jobs.job(job.id), tuple(entries), await self._lessons(entries))
         emit(learned)
@@ -319,8 +319,8 @@ class Reviewer:
         return entries
 
     async def _give_title(self, given: Assignment, turn: Turn) -> None:
-        """Call the conversation what the review calls it, unless it has a title by now. It is no reason to
-        fail: the lessons are stored."""
+        """Give the conversation the review's title, unless it has one by now. A failure does not matter: the
+        lessons are stored."""
         replies = (node.message.text for node in turn.nodes if node.message.role is Role.ASSISTANT)
         title = read_title(next(replies, "")) if given.is_untitled else ""
         with suppress(HoneError):
@@ -329,29 +329,29 @@ class Reviewer:
                 await sessions.rename(given.job.session, title)
 
     async def _lessons(self, entries: Sequence[Entry]) -> tuple[LessonText, ...]:
-        """What was learned, in its own words. It is in the ledger, whether or not it can be read now."""
+        """Return the lessons in their own words. They are in the ledger, even if they cannot be read now."""
         with suppress(HoneError):
             return await find_lessons(self.deps.library.keeper.ledger, entries)
         return ()
 
     async def _failed(self, job: Job, error: str, *, again: bool = False) -> None:
-        """`again`: however often it was tried."""
+        """Mark the job as failed. `again`: try again, however often it was tried."""
         jobs = self.deps.jobs
         try:
             now = await jobs.job(job.id)
             await jobs.fail(job.id, error, self.deps.clock.now(), again=again or now.tries < TRIES)
         except (Conflict, Missing):
-            return  # it is no longer ours
+            return  # another process has it
 
 
 def _room(agent: Agent) -> int:
-    """Bytes that fit into a request beside the prefix."""
+    """Return the bytes that fit into a request besides the prefix."""
     tokens = agent.model.most if isinstance(agent.model, Windowed) else WINDOW
     return max(0, 4 * tokens - len(agent.prefix.encode()))
 
 
 def _narrowed(agent: Agent, topics: Topics, staged: Iterable[Tool], bounds: Bounds) -> Agent:
-    """The same schemas, other hands: what the tools of a review write is staged."""
+    """Return the tools with the same schemas, but with changes staged in the review's ledger."""
     toolbox = {**agent.toolbox, **{tool.spec.name: tool for tool in staged}}
     effects = frozenset[Effect]().union(*(topic.effects for topic in TOPICS if topic.name in topics))
     narrow = agent.narrowed(REVIEW & Permit(effects), Limits(calls=bounds.calls, until_done=True))
@@ -359,8 +359,8 @@ def _narrowed(agent: Agent, topics: Topics, staged: Iterable[Tool], bounds: Boun
 
 
 def result(name: str, messages: Sequence[Message], entries: Iterable[Entry]) -> SkillResult:
-    """Return how a conversation went in which a skill was used, judged by what is there. `entries` are what
-    its review made: a review says that a skill was corrected by changing it on the user's own words."""
+    """Return how a conversation that used a skill turned out, judged by the facts. `entries` are the review's
+    changes: a review reports a corrected skill by changing it on the user's own words."""
     changed = (entry.change for entry in entries if entry.change.target == skill(name))
     if any(each.trust is Trust.OWNER for change in changed for each in change.author.evidence):
         return SkillResult.CORRECTED
@@ -369,7 +369,7 @@ def result(name: str, messages: Sequence[Message], entries: Iterable[Entry]) -> 
 
 
 def _last_results(messages: Sequence[Message]) -> list[bool]:
-    """Whether each call of the last reply that made some has failed."""
+    """Return, for each call of the last reply with calls, whether it failed."""
     failed: list[bool] = []
     for message in reversed(messages):
         if message.result:

@@ -1,4 +1,4 @@
-"""Read what a review is about: one conversation, or several short ones one after the other."""
+"""Read the subject of a review: one conversation, or several short ones in a row."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -13,16 +13,16 @@ from hone.core.transcript import Node, Source, Transcript
 from hone.knowledge.reasons import LABELS, find_cue
 
 TAUGHT = {LABELS[kind] for kind in ("remember", "correction", "complaint")}
-"""Words of the owner's that may be about how to do a task."""
+"""The fewest of the owner's words that may be about how to do a task."""
 EXPLAINED = 200
-"""Characters of a message that may explain a procedure."""
+"""The fewest characters of a message that may explain a procedure."""
 
 
 async def read_source(sessions: Sessions, job: Job, stored: StoredSession) -> Source:
-    """Return the conversations as they were when the review was due. `stored` is the first of them."""
+    """Return the conversations as they were when the review was due. `stored` is the first one."""
     sources = [await _read(sessions, stored, job.messages, job.created)]
     for session, messages in job.others:
-        with suppress(Missing):  # it was deleted meanwhile
+        with suppress(Missing):  # it was deleted in the meantime
             other = await sessions.load(session)
             sources.append(await _read(sessions, other, messages, job.created))
     return sources[0] if len(sources) == 1 else join(sources)
@@ -31,8 +31,9 @@ async def read_source(sessions: Sessions, job: Job, stored: StoredSession) -> So
 async def read_widest(
     sessions: Sessions, job: Job, stored: StoredSession, queued: Sequence[Job]
 ) -> tuple[Source, Sequence[Job]]:
-    """Return what a review is about, with what later ones of the conversation add, and the jobs of `queued`
-    that ask for nothing else. The hash chain says what is in what. Who asks for a review by hand gets one."""
+    """Return the subject of a review together with what later reviews of the conversation add, and the jobs
+    of `queued` that it covers completely. The hash chain tells what contains what. A review asked for by hand
+    is always done."""
     own = await read_source(sessions, job, stored)
     alone = [each for each in queued if each.id != job.id and not (each.others or job.others)]
     alone = [each for each in alone if each.why != BY_HAND]
@@ -48,7 +49,7 @@ def _covers(wide: Source, narrow: Source) -> bool:
 
 
 async def _read(sessions: Sessions, stored: StoredSession, messages: int, due: datetime) -> Source:
-    """Since then notes may have taken the place of what was said."""
+    """Read a conversation. Notes may have replaced its messages since."""
     line = stored.transcript
     if len(line) < messages or not _was_said(line, messages, due):
         earlier = [each.transcript for each in await sessions.earlier(stored.header.id)]
@@ -82,7 +83,7 @@ def find_starts(source: Source) -> frozenset[int]:
 
 
 def split(source: Source) -> dict[SessionId, list[Message]]:
-    """Return what was said in each of the conversations, without the examples of a template."""
+    """Return what was said in each conversation, without the examples of a template."""
     said: dict[SessionId, list[Message]] = {}
     for place, message in enumerate(source.transcript, 1):
         if not message.template:
@@ -91,8 +92,8 @@ def split(source: Source) -> dict[SessionId, list[Message]]:
 
 
 def find_topics(topics: Topics, nodes: Sequence[Node]) -> Topics:
-    """Return what there is to ask about. A short exchange in which nothing was done, corrected or explained
-    holds no procedure, and the question about skills is the longest part of such a review."""
+    """Return the topics to ask about. A short exchange without work, correction or explanation holds no
+    procedure, and the question about skills is the longest part of its review."""
     said = [node.message for node in nodes if not node.message.template]
     owners = [node.message.text for node in nodes if node.is_owners and not node.message.template]
     if any(message.calls for message in said) or any(len(text) > EXPLAINED for text in owners):

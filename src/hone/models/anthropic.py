@@ -44,7 +44,7 @@ _encode = msgspec.json.encode
 
 
 def _translate(sampling: dict[str, Any]) -> dict[str, Any]:
-    """Give the schema of an answer the place that it has here."""
+    """Move the schema of an answer to its place in this format."""
     asked = sampling.pop("response_format", None)
     form = asked.get("json_schema") if isinstance(asked, dict) else None
     if not isinstance(form, dict):
@@ -66,12 +66,13 @@ def _blocks(message: Message, origin: str) -> list[dict[str, Any]]:
     own = (part for part in message.parts if not isinstance(part, Thinking) or part.origin in ("", origin))
     blocks = [block for part in own for block in _block(part)]
     while blocks and blocks[-1]["type"] in _THOUGHTS:
-        blocks.pop()  # the provider takes a reply that ends with reasoning for one that is not over
+        blocks.pop()  # the provider treats a reply that ends with reasoning as unfinished
     return blocks or [{"type": "text", "text": "(empty)"}]
 
 
 def _block(part: Part) -> Iterator[dict[str, Any]]:
-    """White space alone is refused by the provider, and so is reasoning that it did not sign."""
+    """Yield a content block, or nothing for what the provider refuses: white space alone, and reasoning that
+    it did not sign."""
     match part:
         case Text(text) if text.strip():
             yield {"type": "text", "text": text}
@@ -128,7 +129,7 @@ class _Start(msgspec.Struct):
 
 
 class _Event(msgspec.Struct):
-    """Every kind of event in one, the other fields empty. A reply that was not streamed is one, too."""
+    """Any kind of event; fields of other kinds are empty. A reply that was not streamed is one, too."""
 
     type: str = ""
     index: int = 0
@@ -234,7 +235,7 @@ class AnthropicAssembly(Assembly):
 
 
 class AnthropicMessages(WireModel):
-    """`marks` say what is cached, and the system text for how long."""
+    """`marks` say what to cache, and for how long the system text is cached."""
 
     assembly = AnthropicAssembly
 
@@ -262,8 +263,8 @@ class AnthropicMessages(WireModel):
         yield b"]}]}" if transcript.nodes else b"]}"
 
     def _fragment(self, node: Node, before: Node | None) -> bytes:
-        """The content blocks of a message, with what closes the one before: the next may still belong to it,
-        for the results of one reply go into one user message."""
+        """Return the content blocks of a message, preceded by what closes the message before: results of one
+        reply share a user message, so the next block may still belong to it."""
         blocks = b",".join(map(_encode, _blocks(node.message, self._endpoint.origin)))
         role, last = node.message.role, before and before.message.role
         if role is last is Role.TOOL:

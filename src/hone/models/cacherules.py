@@ -1,8 +1,8 @@
-"""Cache rules: how long a provider keeps a prompt, from what size on, how it is asked to, and at what price.
+"""Cache rules: how long and from what size a provider keeps a prompt, how to ask for it, and at what price.
 
-One table for everything that depends on them: the marks in requests, when a review is due, whether it reads
-the conversation or a digest, and what a call costs. The figures are those of the providers' documentation in
-November 2026; a newer release of a family is taken to follow its family.
+One table serves everything that depends on them: the marks in requests, when a review is due, whether it
+reads the conversation or a digest, and what a call costs. The figures come from the providers' documentation
+of November 2026; a newer release of a model family is assumed to follow its family.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -31,7 +31,8 @@ class CacheMarking(StrEnum):
 
 
 class LongerWindow(Struct, frozen=True):
-    """A longer window that can be bought for the system text and the tools. `name` is what a mark says."""
+    """A longer window that the provider sells for the system text and the tools. `name` is its name in a
+    mark."""
 
     name: str
     seconds: float
@@ -39,8 +40,8 @@ class LongerWindow(Struct, frozen=True):
 
 
 class CacheRule(Struct, frozen=True):
-    """`window`: seconds a prompt is kept after its last use. `minimum`: tokens below which nothing is kept.
-    `write` and `read` are factors of the price of fresh input; None: not known. `sticky`: seconds for which a
+    """`window`: seconds a prompt is kept after its last use. `minimum`: the fewest tokens that are cached.
+    `write` and `read` are factors of the price of fresh input; None: unknown. `sticky`: seconds for which a
     router stays with the server that has the prompt. `extended`: the longer window is bought."""
 
     window: float
@@ -54,8 +55,8 @@ class CacheRule(Struct, frozen=True):
 
     @property
     def lasts(self) -> float:
-        """Seconds for which a conversation can be read from the cache. Messages never get the longer window:
-        each turn writes new ones, and twice the price is more than most of them save."""
+        """Return for how many seconds a conversation stays in the cache. Messages never get the longer
+        window: each turn writes new ones, and twice the price is more than most of them save."""
         return self.window if self.sticky is None else min(self.window, self.sticky)
 
     @property
@@ -64,9 +65,9 @@ class CacheRule(Struct, frozen=True):
 
 
 UNKNOWN = CacheRule(300.0)
-"""An endpoint nobody has documented. Five minutes is the shortest window of all that are in the table."""
+"""An undocumented endpoint. Five minutes is the shortest window in the table."""
 LOCAL = CacheRule(300.0)
-"""A server on this machine. It keeps what it read while the model is loaded: five minutes with Ollama."""
+"""A server on this machine. It keeps its cache while the model is loaded: five minutes with Ollama."""
 _HOUR = LongerWindow("1h", 3_600.0, 2.0)
 _CLAUDE = CacheRule(300.0, 1_024, CacheMarking.CONTROL, 1.25, 0.1, longer=_HOUR)
 _GPT = CacheRule(300.0, 1_024, CacheMarking.KEY, 1.0, 0.1)
@@ -87,7 +88,7 @@ RULES: dict[str, Sequence[tuple[tuple[str, ...], CacheRule]]] = {
     ),
     "google": ((("",), CacheRule(300.0, 4_096)),),
 }
-"""By vendor: what the names of models begin with, and the rule. The first that fits holds."""
+"""By vendor: the prefix of a model's name, and its rule. The first match counts."""
 STICKY = 600.0
 """Seconds for which OpenRouter stays with a server. A shorter window of the vendor's own comes first."""
 
@@ -108,8 +109,8 @@ def _vendors(vendor: str, model: str) -> CacheRule:
 
 
 def _routed(model: str) -> CacheRule:
-    """Return the vendor's rule as far as OpenRouter stays with one server. Only Anthropic needs marks: the
-    others cache by themselves, and with Gemini each mark would store the whole conversation for a fee."""
+    """Return the vendor's rule for as long as OpenRouter stays with one server. Only Anthropic needs marks:
+    the others cache without them, and with Gemini each mark would store the whole conversation for a fee."""
     vendor, _, name = model.partition("/")
     if vendor == "anthropic":
         return replace(_vendors(vendor, name.replace(".", "-")), sticky=STICKY)
@@ -117,12 +118,13 @@ def _routed(model: str) -> CacheRule:
 
 
 def extend(rule: CacheRule, wanted: str) -> CacheRule:
-    """Return the rule with the longer window, if it is wanted and the provider sells it."""
+    """Return the rule with the longer window if that is wanted and the provider sells it."""
     return replace(rule, extended=True) if rule.longer and rule.longer.name == wanted else rule
 
 
 class CacheMarks(Struct, frozen=True):
-    """Bytes that mark the end of the system text, and of a message; `options` go into the request's head."""
+    """Bytes that mark the end of the system text and of a message; `options` are added to the request's
+    head."""
 
     system: bytes = b""
     message: bytes = b""
@@ -130,8 +132,8 @@ class CacheMarks(Struct, frozen=True):
 
 
 def marks_of(rule: CacheRule) -> CacheMarks:
-    """Return what a rule puts into requests. A mark on less than the minimum does no harm: the provider skips
-    it without a word and without a fee. So marks do not depend on a count of tokens, which is a guess."""
+    """Return the marks that a rule puts into requests. A mark on less than the minimum does no harm: the
+    provider ignores it and charges nothing. So marks do not depend on a token count, which is a guess."""
     match rule.marking:
         case CacheMarking.CONTROL if rule.extended and rule.longer:
             return CacheMarks(MARKER[:-1] + b',"ttl":"%b"}' % rule.longer.name.encode(), MARKER)
@@ -143,14 +145,15 @@ def marks_of(rule: CacheRule) -> CacheMarks:
 
 
 CONTROLLED = CacheMarks(MARKER, MARKER)
-"""What a request to Anthropic has unless somebody buys the longer window."""
+"""The marks of a request to Anthropic, unless the longer window is bought."""
 
 
 def breakpoints(transcript: Transcript) -> list[int]:
-    """Where requests of this conversation ended: the last two; of a fork, its parent's last two and its own.
+    """Return where requests of this conversation ended: the last two; of a fork, its parent's last two and
+    its own.
 
-    With the one on the system text that is at most four, as many as the providers allow; an extension always
-    repeats the marks its parent's cache was written at.
+    With the mark on the system text that is at most four, the providers' limit. An extension always repeats
+    the marks at which its parent's cache was written.
     """
     nodes, shared = transcript.nodes, transcript.shared
     inherited = list(islice(_ends(nodes, 0, shared), 2))
@@ -159,7 +162,7 @@ def breakpoints(transcript: Transcript) -> list[int]:
 
 
 Encode = Callable[[Node, Node | None], bytes]
-"""Gives the bytes of a message, which may depend on the one before."""
+"""Returns the bytes of a message, which may depend on the message before."""
 
 
 def mark_ends(
@@ -168,8 +171,8 @@ def mark_ends(
     encode: Encode,
     mark: Callable[[bytes], bytes],
 ) -> Iterator[bytes]:
-    """Yield the messages of a request. Those up to the first mark are `settled`; the others are encoded anew,
-    because their marks move from request to request."""
+    """Yield the messages of a request. Those up to the first mark are `settled`; the others are encoded
+    again, because their marks move from request to request."""
     nodes, marked = transcript.nodes, breakpoints(transcript)
     first = marked[0] if marked else len(nodes)
     yield settled(nodes[:first], encode, transcript.shared)
@@ -179,7 +182,7 @@ def mark_ends(
 
 
 def _ends(nodes: Sequence[Node], start: int, stop: int) -> Iterator[int]:
-    """From the last one backwards, the indices of what the assistant answered or has to answer."""
+    """Yield, from last to first, the indices of messages that the assistant answered or has to answer."""
     for index in reversed(range(start, stop)):
         answered = index + 1 == len(nodes) or nodes[index + 1].message.role is Role.ASSISTANT
         if answered and nodes[index].message.role is not Role.ASSISTANT:

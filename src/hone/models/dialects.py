@@ -1,6 +1,6 @@
-"""Decide how to speak to a model: in which wire format, and what it wants back with each of its replies.
+"""Decide how to talk to a model: its wire format, and what it wants back with each of its replies.
 
-Both follow from the provider's name, its address and the model's name; settings override them.
+Both follow from the provider's name, its address and the model's name. Settings override them.
 """
 
 from itertools import chain
@@ -26,20 +26,20 @@ _MODELS = (
     (regex(r"deepseek-(chat|reasoner|v\d)|kimi-"), "reasoning_content"),
     (regex(r"gemini-"), "thought_signature"),
 )
-"""How models are called by those who make them. Others who serve them put a vendor before the name; they may
-refuse a field that they do not know."""
+"""The model names that their vendors use. Other hosts put a vendor before the name, and may refuse a field
+that they do not know."""
 
 
 def find_format(provider: str, url: str, model: str) -> str:
-    """Return the format for a provider whose format is not set. OpenAI's reasoning models accept function
-    tools only over Responses; elsewhere, chat completions are what everyone speaks."""
+    """Return the format of a provider without a configured one. OpenAI's reasoning models accept function
+    tools only over Responses; everyone else supports chat completions."""
     is_openai = provider == "openai" or _OPENAI.match(url) is not None
     return "responses" if is_openai and _NEEDS_RESPONSES.match(model) else "openai"
 
 
 def find_returns(provider: str, url: str, model: str) -> str:
-    """Return what chat completions of a model want back with each reply: nothing, its reasoning as text, a
-    list of the pieces of its reasoning, or the signature of each call."""
+    """Return what chat completions of a model want back with each reply: nothing, its reasoning as text, the
+    pieces of its reasoning as a list, or the signature of each call."""
     place = f"{provider} {url}".lower()
     found = (wanted for word, wanted in _PLACES if word in place)
     named = (wanted for pattern, wanted in _MODELS if pattern.match(model))
@@ -47,7 +47,7 @@ def find_returns(provider: str, url: str, model: str) -> str:
 
 
 def takes_schemas(provider: str, url: str, model: str, format: str) -> bool:
-    """Tell whether a provider can hold the answers of a model to a JSON schema, beside its tools. Unknown
+    """Tell whether a provider can enforce a JSON schema for a model's answers while it has tools. Unknown
     servers may ignore the field, refuse it, or give up their tools for it."""
     if _WITHOUT_SCHEMAS.match(model):
         return False
@@ -58,10 +58,10 @@ def takes_schemas(provider: str, url: str, model: str, format: str) -> bool:
 
 
 def make_origin(model: str, format: str) -> str:
-    """Return the mark of what a model, given as provider/name, hands out in a format and wants back."""
+    """Return the origin of what a model, given as provider/name, returns in a format and wants back."""
     return f"{find_source(model)}:{format}"
 
 
 def can_reason(model: str) -> bool:
-    """Tell whether a model may hand out encrypted reasoning. OpenAI refuses a request for it otherwise."""
+    """Tell whether a model may return encrypted reasoning. Otherwise OpenAI refuses a request for it."""
     return _NEVER_REASONS.match(model) is None

@@ -1,4 +1,5 @@
-"""Send one POST to a provider: its address and key, the events it streams, and its refusals as our errors."""
+"""Send one POST to a provider: build the request, read the event stream, and turn refusals into our
+errors."""
 
 import re
 from abc import ABC, abstractmethod
@@ -36,7 +37,7 @@ Value = TypeVar("Value")
 Counts = TypeVar("Counts", bound=Struct)
 
 EXPLAIN, EXPLAIN_MUTE = "hone.models.oddities:explain", "hone.models.oddities:explain_mute"
-"""Loaded with the first response that is no answer and no refusal."""
+"""Loaded with the first response that is neither an answer nor a refusal."""
 READ_DATE = "email.utils:parsedate_to_datetime"
 """Loaded with the first Retry-After that is a date."""
 _OVERFLOW = regex(
@@ -46,18 +47,18 @@ _OVERFLOW = regex(
     re.IGNORECASE,
 )
 MARK = "x-hone"
-"""The header in every answer of `hone serve`."""
+"""The header that marks every answer of `hone serve`."""
 _BODY, _EXCERPT = 64 * 1024, 300
-"""Bytes of a refusal that are read, and characters of it that are shown."""
+"""Bytes of a refusal to read, and characters of it to show."""
 _RETURNED = ("reasoning_content", "reasoning_details", "thought_signature")
 _MOST, _DEAREST = 2**40, 1e6
 _LINE = 64
-"""What an empty line weighs: about the memory it takes."""
+"""The size that an empty line counts as: about the memory it takes."""
 
 
 class Endpoint(Struct, frozen=True):
-    """`variable` is the environment variable that holds the key, for the sentence that asks for it; `origin`
-    marks the parts that only this provider gets back, and `returns` says what it wants back."""
+    """`variable` is the environment variable that holds the key, named when it is missing; `origin` marks the
+    parts that only this provider gets back, and `returns` says what it wants back."""
 
     provider: str
     url: str
@@ -68,13 +69,13 @@ class Endpoint(Struct, frozen=True):
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """What must not be shown, whatever it looks like: the values of headers, with and without scheme."""
+        """The values to hide, whatever they look like: those of headers, with and without their scheme."""
         values = [value for name, value in self.headers.items() if not name.endswith("-version")]
         return (*values, *(value.partition(" ")[2] for value in values))
 
     def quote(self, body: str) -> str:
-        """Return the provider's own sentence. Every word of a provider that gets into an error comes through
-        here."""
+        """Return the provider's own sentence. All text from a provider reaches an error through this
+        method."""
         return excerpt(body, self.keys)
 
     def __repr__(self) -> str:
@@ -84,7 +85,7 @@ class Endpoint(Struct, frozen=True):
 async def exchange(
     http: Http, clock: Clock, endpoint: Endpoint, body: bytes, watch: ReplyWatch
 ) -> AsyncGenerator[Sequence[bytes], None]:
-    """Yield the data of the events that came together, or the whole body if the server does not stream."""
+    """Yield batches of event data as they arrive, or the whole body if the server does not stream."""
     headers = {"content-type": "application/json", **endpoint.headers}
     async with http.post(endpoint.url, headers, body, watch) as reply:
         response, start, spoken = reply.response, b"", False
@@ -126,7 +127,7 @@ def _odd(endpoint: Endpoint, response: Response, text: str) -> ModelError | None
 
 
 def is_hone(headers: Mapping[str, str]) -> bool:
-    """Tell whether an answer comes from `hone serve`, which marks each of its answers."""
+    """Tell whether an answer comes from `hone serve`."""
     return MARK in headers
 
 
@@ -138,8 +139,8 @@ def explain_hone(provider: str) -> str:
 
 
 class ContentSize:
-    """How many characters were received. Buffers count here and know nothing of their assembly: objects that
-    hold each other stay in memory until Python looks for garbage."""
+    """Counts the characters received. Buffers count here and do not refer to their assembly: objects that
+    refer to each other stay in memory until Python's garbage collection."""
 
     __slots__ = ("value",)
 
@@ -148,8 +149,8 @@ class ContentSize:
 
 
 class Assembly(ABC):
-    """Puts one reply together. `is_over`: its end was seen; what breaks after it takes nothing from it.
-    `content`: how many characters were received, which must grow with all that is kept; `opened`: in how many
+    """Assembles one reply. `is_over`: its end was seen, so later errors do not affect it. `content`: the
+    number of characters received, which must grow with everything that is kept; `opened`: the number of
     blocks and calls; `odd`: a field of the reported usage that cannot be right."""
 
     def __init__(self, endpoint: Endpoint) -> None:
@@ -177,7 +178,7 @@ class Assembly(ABC):
     def reply(self) -> Reply: ...
 
     def _collect(self) -> TextBuffer:
-        """Make a buffer for one text of the reply. What is appended to it counts as content."""
+        """Return a buffer for one text of the reply. Whatever is appended to it counts as content."""
         return CountedBuffer(self._size)
 
     def _read_usage(self, kind: type[Counts], given: object) -> Counts:
@@ -186,8 +187,8 @@ class Assembly(ABC):
         return usage
 
     def _open(self, *texts: str) -> None:
-        """Count the beginning of a block or call, and what it brings. An empty one is no content, but endless
-        ones meet the bound as well."""
+        """Count the beginning of a block or call, and its content. An empty one has no content, but endless
+        ones reach the limit as well."""
         self.opened += 1
         self.content += sum(map(len, texts))
 
@@ -203,7 +204,7 @@ class Assembly(ABC):
 
 
 class CountedBuffer(TextBuffer):
-    """A text of a reply, counted as its content."""
+    """A text of a reply that counts toward its content."""
 
     def __init__(self, size: ContentSize) -> None:
         super().__init__()
@@ -215,7 +216,7 @@ class CountedBuffer(TextBuffer):
 
 
 def refusal(endpoint: Endpoint, status: int, body: str, after: float | None = None) -> ModelError:
-    """What a status and its body mean for whoever waits for the answer."""
+    """Return the error for a status and its body."""
     who, said = endpoint.provider, endpoint.quote(body)
     if status in (401, 403):
         store = f"To store one, use `hone keys set {who}`."
@@ -246,7 +247,7 @@ def _set(provider: str, value: str, key: str = "format") -> str:
 
 
 def _wanted(endpoint: Endpoint, body: str) -> str:
-    """Say what to set where a provider misses what it gave, or does not accept it."""
+    """Say what to set if a provider misses a part that it gave, or rejects it."""
     named = next((each for each in _RETURNED if each in body), "")
     if endpoint.url.endswith("/responses"):
         value = "nothing" if "encrypted" in body else ""
@@ -256,8 +257,8 @@ def _wanted(endpoint: Endpoint, body: str) -> str:
 
 
 def excerpt(body: str, keys: Iterable[str] = ()) -> str:
-    """The provider's own sentence, in one line, out of whatever shape it came in. Keys and other secrets are
-    taken out before it is cut, and after it was unpacked."""
+    """Return the provider's own sentence in one line, whatever the shape of its error. Keys and other secrets
+    are removed after unpacking and before it is cut."""
     said: object
     try:
         said = msgspec.json.decode(body)
@@ -271,12 +272,12 @@ def excerpt(body: str, keys: Iterable[str] = ()) -> str:
 
 
 def count(tokens: int | None) -> int:
-    """A number of tokens as a provider gave it; 0 where it cannot be one."""
+    """Return a number of tokens from a provider; 0 if it is invalid."""
     return tokens if tokens is not None and 0 <= tokens <= _MOST else 0
 
 
 def amount(dollars: float | None) -> float | None:
-    """A cost as a provider gave it; None where it cannot be one."""
+    """Return a cost from a provider; None if it is invalid."""
     return dollars if dollars is not None and 0 <= dollars <= _DEAREST else None
 
 
@@ -284,8 +285,8 @@ _fields_of = cache(msgspec.structs.fields)
 
 
 def convert_usage(kind: type[Counts], given: object) -> tuple[Counts, str]:
-    """Convert what a provider reports about usage, without the fields that cannot be read. An answer does not
-    fail for its bill. The second value names a field that cannot be right, if there is one."""
+    """Convert what a provider reports about usage, without unreadable fields: a bad bill must not fail an
+    answer. The second value names a field that cannot be right, if there is one."""
     if not isinstance(given, dict):
         return kind(), "" if given is None else "usage"
     try:
@@ -311,7 +312,7 @@ def _readable_fields(kind: type[Counts], given: Mapping[str, object]) -> tuple[C
 
 
 def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
-    """Seconds, from a number or a date."""
+    """Return the seconds to wait, from a number or a date."""
     value = headers.get("retry-after", "").strip()
     if not value:
         return None
@@ -325,8 +326,8 @@ def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
 
 
 class Events:
-    """Fed with bytes as they come, gives the data of every event that is complete. `hold` is asked whether so
-    many bytes may be kept for an event that is not."""
+    """Takes bytes as they arrive, and returns the data of every complete event. `hold` is asked whether this
+    many bytes may be kept for an incomplete one."""
 
     def __init__(self, hold: Callable[[int], None]) -> None:
         self._hold = hold
@@ -358,12 +359,12 @@ class Events:
         return complete
 
     def end(self) -> list[bytes]:
-        """A last event without its blank line, as some servers end."""
+        """Return a last event without its blank line, as some servers end."""
         return self.feed(b"\n\n")
 
 
 def _is_plain(chunk: bytes) -> bool:
-    """Tell whether it is whole events of one `data:` line each, as nearly all servers write them."""
+    """Tell whether the bytes are whole events of one `data:` line each, as nearly all servers write them."""
     count = chunk.count(b"\n\n")
     return (
         chunk.startswith(b"data:")
@@ -377,7 +378,7 @@ def _is_plain(chunk: bytes) -> bool:
 def take_events(
     assembly: Assembly, datas: Iterable[bytes], watch: ReplyWatch
 ) -> tuple[list[SpokenPiece], ModelError | None]:
-    """Return the pieces of events that came together, and the error that one of them ends the reply with."""
+    """Return the pieces of a batch of events, and the error if one of them ends the reply."""
     pieces: list[SpokenPiece] = []
     try:
         for data in datas:
@@ -391,7 +392,7 @@ def take_events(
 
 
 def join_texts(pieces: Iterable[SpokenPiece]) -> Iterator[SpokenPiece]:
-    """Yield neighboring texts of one kind as one: each piece passes every wrapper and every screen."""
+    """Merge neighboring texts of one kind, since each piece passes every wrapper and every screen."""
     for kind, group in groupby(pieces, type):
         yield kind("".join([piece.text for piece in group]))
 
@@ -433,7 +434,8 @@ class WireModel(ABC):
         yield reply
 
     def body(self, prefix: Prefix, transcript: Transcript) -> bytes:
-        """`messages` is the last key: a longer conversation starts with the bytes of the shorter one."""
+        """Return the request body. `messages` is its last key, so a longer conversation starts with the bytes
+        of a shorter one."""
         if prefix.digest not in self._heads:
             self._heads[prefix.digest] = self._head(prefix)
         return b"".join((self._heads[prefix.digest], *self._rest(transcript)))
@@ -449,8 +451,8 @@ class WireModel(ABC):
 
 
 class Joined:
-    """The bytes of conversations as they were last sent. What stands before a node is fixed, since nodes form
-    a chain."""
+    """The bytes of conversations as they were last sent. The bytes before a node never change, since nodes
+    form a chain."""
 
     def __init__(self) -> None:
         self._known: WeakKeyDictionary[Node, bytes] = WeakKeyDictionary()
@@ -458,9 +460,9 @@ class Joined:
     def join(
         self, nodes: Sequence[Node], encode: Callable[[Node, Node | None], bytes], shared: int = 0
     ) -> bytes:
-        """All nodes up to the last one. `encode` gives the bytes of a node, always the same. What is known up
-        to a node among the first `shared` stays known, for the parent continues from there; a conversation
-        that shares nothing needs only its latest bytes."""
+        """Return all nodes as bytes. `encode` returns the bytes of a node, always the same. Bytes up to one
+        of the first `shared` nodes stay cached, for the parent continues from there; a conversation that
+        shares nothing needs only its latest bytes."""
         if not nodes:
             return b""
         start = len(nodes)

@@ -1,4 +1,4 @@
-"""Download a package with the available installer, from the index it is configured for. Unaware of models."""
+"""Download a package with the available installer, from its configured index. It knows nothing of models."""
 
 import importlib.util
 import os
@@ -15,12 +15,12 @@ from msgspec import Struct
 from hone.core.errors import Refused
 
 _SHOWN = 8
-"""Lines of an installer's complaint that are passed on."""
+"""Lines of an installer's error output to pass on."""
 
 
 class Package(Struct, frozen=True):
-    """`hashes` are the SHA-256 of all its wheels; without them the caller checks what it takes out of it.
-    `npm`: it is a package of npm's index, not of Python's."""
+    """`hashes` are the SHA-256 of all its wheels; without them the caller checks the files it extracts.
+    `npm`: the package is in npm's index, not in Python's."""
 
     name: str
     version: str
@@ -84,14 +84,15 @@ def _run(command: Sequence[str], package: Package) -> None:
 
 
 def command(tool: Sequence[str], wanted: Path, into: Path, *, hashed: bool) -> list[str]:
-    """Never builds from source and never follows dependencies: some of them take an hour to compile."""
+    """Return the download command. It never builds from source and never follows dependencies: some of them
+    take an hour to compile."""
     options = ["--quiet", "--no-deps", "--only-binary", ":all:", "--target", str(into)]
     strict = ["--require-hashes"] if hashed else []
     return [*tool, *options, *strict, "-r", str(wanted)]
 
 
 def installer(path: str, *, pip: bool) -> list[str]:
-    """pip of this environment, or a uv on the path. Raises Refused where there is neither."""
+    """Return pip of this environment, or a uv on the path. Raises Refused if there is neither."""
     if pip:
         return [sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input", "install"]
     uv = shutil.which("uv", path=path)
@@ -104,7 +105,7 @@ def installer(path: str, *, pip: bool) -> list[str]:
 
 
 def find_npm(path: str) -> str:
-    """Return the npm on the path. Raises Refused where there is none."""
+    """Return the npm on the path. Raises Refused if there is none."""
     found = shutil.which("npm", path=path)
     if not found:
         raise Refused(
@@ -114,7 +115,7 @@ def find_npm(path: str) -> str:
 
 
 def complaint(said: str) -> str:
-    """The end of what an installer printed, without its warnings."""
+    """Return the end of an installer's output, without its warnings."""
     lines = [line.rstrip() for line in said.splitlines()]
     kept = [line for line in lines if line and not line.startswith(("WARNING:", "warning:", "npm warn"))]
     return "\n".join(f"  {line}" for line in kept[-_SHOWN:]) or "  The installer did not say why."

@@ -1,4 +1,4 @@
-"""Hold answers to a JSON schema by the provider's own means, where it has them."""
+"""Enforce a JSON schema for answers by the provider's own means, where it has them."""
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
@@ -20,12 +20,12 @@ _CHOICES = ("anyOf", "oneOf")
 
 
 class _Unsuited(Exception):
-    """Providers have no way to say this part of a schema."""
+    """The schema has a part that providers cannot express."""
 
 
 def make_format(schema: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return the `response_format` for a schema; None if providers have no way to say it. What they cannot
-    check (lengths, ranges) is left out: the answer is checked here in any case."""
+    """Return the `response_format` for a schema; None if providers cannot express it. Rules that they cannot
+    check (lengths, ranges) are left out: Hone checks the answer in any case."""
     reference = schema.get("$ref")
     root = resolve(reference, schema) if reference else schema
     definitions = schema.get("$defs", {})
@@ -42,8 +42,8 @@ def make_format(schema: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 
 def _narrow(schema: Any) -> dict[str, Any]:
-    """Return a schema in the keywords that all providers know. Every value that fits the result and what was
-    left out fits the schema."""
+    """Return a schema in keywords that all providers know. The result and the rules left out are together as
+    strict as the schema."""
     if not isinstance(schema, dict) or {"allOf", "prefixItems", "definitions"} & schema.keys():
         raise _Unsuited
     said = {"description": schema["description"]} if "description" in schema else {}
@@ -74,7 +74,7 @@ def _narrow_choice(values: list[Any]) -> dict[str, Any]:
 
 
 def _narrow_object(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """An object whose names are not known beforehand cannot be asked for."""
+    """Narrow an object. All its property names must be known in advance."""
     properties = schema.get("properties")
     if not properties or schema.get("additionalProperties", False) is not False:
         raise _Unsuited
@@ -84,7 +84,7 @@ def _narrow_object(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _is_strict(schema: Any) -> bool:
-    """Tell whether no property may be missing, which OpenAI wants of a schema that it enforces."""
+    """Tell whether no property is optional, as OpenAI requires of an enforced schema."""
     if isinstance(schema, list):
         return all(map(_is_strict, schema))
     if not isinstance(schema, dict):
@@ -95,12 +95,12 @@ def _is_strict(schema: Any) -> bool:
 
 
 def constrain(model: Model, form: Mapping[str, Any]) -> Model:
-    """Return a model that asks for this `response_format`, if it knows how to."""
+    """Return a model that asks for this `response_format`, if the model supports it."""
     return ConstrainedModel(model, form) if isinstance(model, Windowed) and model.schemas else model
 
 
 class ConstrainedModel:
-    """Asks for an answer in a format. A provider that refuses the request is asked without it from then on:
+    """Asks for an answer in a format. If a provider refuses the request, later requests leave the format out:
     the message says in words what is wanted."""
 
     def __init__(self, model: Model, form: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""The OpenAI chat completions format with cache marks, for providers and models that cache what is marked."""
+"""The OpenAI chat completions format with cache marks, for providers and models that cache marked parts."""
 
 from collections.abc import Iterable
 from functools import partial
@@ -16,14 +16,14 @@ from hone.models.http import Http
 from hone.models.openai import OpenAIChat
 
 _MESSAGES = b',"messages":['
-"""Inside a string its quotes would be escaped: it is found as a key and nowhere else."""
+"""Inside a string its quotes would be escaped, so it can only match as a key."""
 _CLOSING = 3
 """Bytes that close a part, the list of parts and the message."""
 
 
 class MarkedChat(OpenAIChat):
-    """Sends every text as a list of parts, marked or not, for only a part can carry a mark: whether a message
-    is marked changes from request to request, and its other bytes must not."""
+    """Sends every text as a list of parts, since only a part can carry a mark. The marks move from request to
+    request, and the other bytes of a message must not change."""
 
     def __init__(
         self, http: Http, clock: Clock, endpoint: Endpoint, marks: CacheMarks, *, cache_key: bool = False

@@ -1,4 +1,4 @@
-"""The OpenAI Responses format with cache marks, for models that cache what is marked."""
+"""The OpenAI Responses format with cache marks, for models that cache marked parts."""
 
 from collections.abc import Iterable
 from functools import partial
@@ -21,8 +21,8 @@ _CLOSING = 3
 
 
 class MarkedResponses(OpenAIResponses):
-    """Sends what the user and tools say as lists of parts, marked or not, for only a part can carry a mark:
-    whether an item is marked changes from request to request, and its other bytes must not. The instructions
+    """Sends the words of the user and of tools as lists of parts, since only a part can carry a mark. The
+    marks move from request to request, and the other bytes of an item must not change. The instructions
     cannot be marked; the first mark after them covers them."""
 
     def __init__(

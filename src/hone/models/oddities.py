@@ -8,7 +8,7 @@ from hone.models.http import Response
 
 
 def explain(endpoint: Endpoint, response: Response, text: str) -> ModelError:
-    """Return the error for a status or a body that no provider's documentation knows."""
+    """Return the error for a status or body that no provider documents."""
     who, status = endpoint.provider, response.status
     packing = response.headers.get("content-encoding", "identity").lower()
     if packing != "identity":
@@ -21,7 +21,7 @@ def explain(endpoint: Endpoint, response: Response, text: str) -> ModelError:
 
 
 def explain_mute(endpoint: Endpoint, start: str) -> ModelError:
-    """Return the error for a body without any event. `start` is the beginning of it."""
+    """Return the error for a body without any event. `start` is its beginning."""
     who = endpoint.provider
     if is_page(start):
         return _page(endpoint, start)

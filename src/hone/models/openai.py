@@ -32,7 +32,7 @@ from hone.models.providers import Provider
 _FINISH = {"length": Finish.LENGTH, "content_filter": Finish.FILTERED, "tool_calls": Finish.CALLS}
 _encode = msgspec.json.encode
 MARKED = "hone.models.marked_chat:MarkedChat"
-"""Loaded for models that cache what is marked."""
+"""Loaded for models that cache marked parts."""
 NOTHING = ("", "nothing")
 RETURN, KEPT = "hone.models.returned:return_to", "hone.models.returned:KeptParts"
 """Loaded for providers that want something back with each reply."""
@@ -121,7 +121,7 @@ _decode = msgspec.json.Decoder(_Chunk).decode
 
 
 class _Growing(msgspec.Struct):
-    """A call on its way in."""
+    """A call that is still arriving."""
 
     id: str = ""
     name: str = ""
@@ -157,7 +157,7 @@ class ChatAssembly(Assembly):
         return self._take(delta) if delta else ()
 
     def _failure(self, error: Any, event: bytes) -> ModelError:
-        """Some servers put the status they would have answered with into the event."""
+        """Return the error of an event. Some servers put the status there that the answer would have had."""
         code = error.get("code") if isinstance(error, dict) else None
         status = code if isinstance(code, int) and 400 <= code < 600 else 503
         return refusal(self._endpoint, status, event.decode("utf-8", "replace"))
@@ -184,7 +184,8 @@ class ChatAssembly(Assembly):
         self.content += size
 
     def _take_call(self, call: _Call) -> None:
-        """Pieces of a call share its index; servers that send none send each call whole."""
+        """Merge a piece of a call. Pieces of one call share an index; servers that omit it send each call
+        whole."""
         index = call.index if call.index is not None else len(self._calls)
         function = call.function or _Function()
         arguments = function.arguments or ""
@@ -233,7 +234,7 @@ def _usage(usage: _Usage) -> Usage:
 
 
 class OpenAIChat(WireModel):
-    """`cache_key` sends the provider's routing hint for prompt caching, where it has one."""
+    """`cache_key` sends the provider's routing hint for prompt caching, if it has one."""
 
     assembly = ChatAssembly
 

@@ -21,12 +21,13 @@ from hone.models.http import Http
 from hone.models.http.route import is_loopback
 
 LARGEST = 1 << 20
-"""Bytes of a list of models."""
+"""The most bytes of a list of models."""
 
 
 class Provider(Struct, frozen=True):
-    """`key` and `address` name environment variables; `default` is the model when only the key is there.
-    `format` and `returns` are found by name where they are empty; `origin` marks what goes back to it."""
+    """A provider. `key` and `address` name environment variables; `default` is the model when only the key is
+    set. Empty `format` and `returns` are derived from the names; `origin` marks the parts that go back to
+    it."""
 
     name: str
     url: str
@@ -35,19 +36,19 @@ class Provider(Struct, frozen=True):
     address: str = ""
     default: str = ""
     local: bool | None = None
-    """Whether it is the owner's server, which has a small window and does one thing at a time. None: its
+    """Whether it is the owner's server, which has a small window and serves one request at a time. None: its
     address tells."""
     returns: str = ""
     origin: str = ""
     cache: CacheRule = UNKNOWN
-    """How prompts of the chosen model are cached."""
+    """How it caches prompts of the chosen model."""
 
     @property
     def caches_by_key(self) -> bool:
         return self.cache.marking in (CacheMarking.KEY, CacheMarking.BREAKPOINTS)
 
     def with_rule(self, model: str, window: str = "", *, local: bool = False) -> "Provider":
-        """Return the provider with the cache rule of a model; `window` names the longer one, to buy it."""
+        """Return the provider with the cache rule of a model; `window` names the longer window to buy."""
         rule = find_rule(self.name, model, self.format, local=local)
         return replace(self, cache=extend(rule, window))
 
@@ -86,13 +87,13 @@ ADAPTERS = {
     "openai": "hone.models.openai:connect",
     "responses": "hone.models.responses:connect",
 }
-"""Wire formats by name, and what connects to them. Only the one that is used is loaded."""
+"""Wire formats by name, and the modules that implement them. Only the one in use is loaded."""
 
 
 def connect(
     provider: Provider, environ: Mapping[str, str], http: Http, clock: Clock, name: str = ""
 ) -> Model:
-    """Make a model that speaks the provider's wire format. `name` is the model's, as provider/name."""
+    """Return a model that speaks the provider's wire format. `name` is the model's, as provider/name."""
     adapter: Callable[[Provider, str, str, Http, Clock], Model]
     url = address(provider, environ)
     spoken = settle(replace(provider, local=is_local(provider, environ)), url, name)
@@ -101,7 +102,7 @@ def connect(
 
 
 def settle(provider: Provider, url: str, name: str) -> Provider:
-    """Fill in how to speak to this model, where the settings leave it open."""
+    """Derive how to talk to this model, where the settings do not say."""
     model = name.partition("/")[2]
     format = provider.format or find_format(provider.name, url, model)
     plain = provider.local or format != "openai"
@@ -113,7 +114,7 @@ _OWN_NETWORKS = (
     *("0.0.0.0/32", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12"),
     *("192.168.0.0/16", "::/127", "fc00::/7", "fe80::/10"),
 )
-"""This machine, private networks and links. 100.64.0.0/10 is what home VPNs give out."""
+"""This machine, private networks and link-local addresses. Home VPNs use 100.64.0.0/10."""
 
 
 def is_local(provider: Provider, environ: Mapping[str, str]) -> bool:
@@ -127,7 +128,7 @@ def is_local(provider: Provider, environ: Mapping[str, str]) -> bool:
 
 
 def is_local_address(url: str) -> bool:
-    """Tell whether an address stays on this machine or in its own network. No name is looked up."""
+    """Tell whether an address is on this machine or in its own network. No name is resolved."""
     if url.startswith(("unix:", "http+unix:")):
         return True
     try:
@@ -158,7 +159,8 @@ class _Listing(Struct):
 async def choose(
     wanted: str, providers: Sequence[Provider], environ: Mapping[str, str], http: Http
 ) -> tuple[Provider, str]:
-    """The provider and the model's full name. Raises SettingsError with what to do where nothing fits."""
+    """Return the provider and the model's full name. If nothing fits, raises SettingsError with what to
+    do."""
     if wanted:
         return await _named(wanted, providers, environ, http)
     for provider in providers:
@@ -202,7 +204,7 @@ async def _offered_first(provider: Provider, environ: Mapping[str, str], http: H
 
 
 def find_servers(providers: Sequence[Provider], environ: Mapping[str, str]) -> list[Provider]:
-    """Return the owner's own servers that can be asked what they offer. The first of a name counts."""
+    """Return the owner's servers that can be asked for their models. The first of a name counts."""
     first = {each.name: each for each in reversed(providers)}
     return [
         each
@@ -214,7 +216,7 @@ def find_servers(providers: Sequence[Provider], environ: Mapping[str, str]) -> l
 
 
 async def first_model(provider: Provider, environ: Mapping[str, str], http: Http) -> str | None:
-    """The first model a local server offers that can talk; None if it does not answer."""
+    """Return the first chat model that a local server offers; None if it does not answer."""
     try:
         return next(iter(await list_models(provider, environ, http)), None)
     except ModelError:
@@ -222,7 +224,7 @@ async def first_model(provider: Provider, environ: Mapping[str, str], http: Http
 
 
 async def list_models(provider: Provider, environ: Mapping[str, str], http: Http) -> tuple[str, ...]:
-    """Ask a server for its models that can talk. Raises ModelError, also if the server is Hone itself."""
+    """Ask a server for its chat models. Raises ModelError, also if the server is Hone itself."""
     place, key = address(provider, environ), environ.get(provider.key, "")
     url = f"{place}/v1/models" if provider.format == "anthropic" else f"{place}/models"
     headers = {"anthropic-version": "2023-06-01"} if provider.format == "anthropic" else {}

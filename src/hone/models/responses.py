@@ -1,5 +1,5 @@
-"""The OpenAI Responses format, without state on the server: nothing is stored there, and what a reply brought
-goes back whole, encrypted reasoning included."""
+"""The OpenAI Responses format. The server stores nothing: everything in a reply is sent back, encrypted
+reasoning included."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -34,15 +34,15 @@ from hone.models.http import Http
 from hone.models.providers import Provider
 
 MARKED = "hone.models.marked_responses:MarkedResponses"
-"""Loaded for models that cache what is marked."""
+"""Loaded for models that cache marked parts."""
 ENCRYPTED = "reasoning.encrypted_content"
 NOTHING = "nothing"
-"""What goes back to a server that does not accept reasoning."""
+"""Sent back to a server that does not accept reasoning."""
 _FINISH = {"max_output_tokens": Finish.LENGTH, "content_filter": Finish.FILTERED}
 _RENAMED = {"max_tokens": "max_output_tokens", "max_completion_tokens": "max_output_tokens"}
 _TOO_MANY = ("rate_limit_exceeded", "insufficient_quota")
 _ABOUT_REQUEST = regex(r"invalid|image|policy|context_length|not_found|unsupported")
-"""Codes of errors that trying again does not help."""
+"""Error codes for which a retry does not help."""
 _SAID = ("response.output_text.delta", "response.refusal.delta")
 _THOUGHT = ("response.reasoning_summary_text.delta", "response.reasoning_text.delta")
 _ENDS = ("response.completed", "response.incomplete", "response.failed")
@@ -50,7 +50,7 @@ _encode = msgspec.json.encode
 
 
 def translate(sampling: dict[str, Any]) -> dict[str, Any]:
-    """Give settings for chat completions the names that they have here."""
+    """Rename settings for chat completions to this format's names."""
     made: dict[str, Any] = {}
     for name, value in sampling.items():
         match name:
@@ -66,7 +66,7 @@ def translate(sampling: dict[str, Any]) -> dict[str, Any]:
 
 
 def _form(asked: Any) -> Any:
-    """The schema of an answer stands beside its type here, not one level below."""
+    """Move an answer's schema: here it is a sibling of its type, not one level below."""
     if isinstance(asked, dict) and isinstance(asked.get("json_schema"), dict):
         return {"type": asked.get("type"), **asked["json_schema"]}
     return asked
@@ -80,7 +80,7 @@ def _items(message: Message, origin: str) -> list[dict[str, Any] | msgspec.Raw]:
         return [{"type": "message", "role": "user", "content": _content(message)}]
     items = [item for part in message.parts for item in _output(part, origin)]
     while items and isinstance(items[-1], msgspec.Raw):
-        items.pop()  # reasoning that nothing follows is refused
+        items.pop()  # the server refuses reasoning that nothing follows
     return items
 
 
@@ -116,7 +116,7 @@ def _output(part: Part, origin: str) -> Iterator[dict[str, Any] | msgspec.Raw]:
 
 
 def _is_reasoning(raw: msgspec.Raw) -> bool:
-    """Tell whether what is stored as reasoning is that; anything else could speak for the system."""
+    """Tell whether stored reasoning is a reasoning item; any other item could speak as the system."""
     try:
         return _decode_item(raw).type == "reasoning"
     except msgspec.DecodeError:
@@ -130,7 +130,7 @@ class _Words(msgspec.Struct):
 
 
 class _Item(msgspec.Struct):
-    """One item of the output, whatever kind it is; fields of other kinds are empty."""
+    """One output item of any kind; fields of other kinds are empty."""
 
     type: str = ""
     content: list[_Words] | None = None
@@ -148,7 +148,7 @@ class _InputDetails(msgspec.Struct):
 
 
 class _Usage(msgspec.Struct):
-    """`output_tokens` counts those of the reasoning, too."""
+    """Token counts. `output_tokens` includes reasoning."""
 
     input_tokens: int | None = None
     output_tokens: int | None = None
@@ -168,7 +168,7 @@ class _Whole(msgspec.Struct):
 
 
 class _Event(_Whole):
-    """Every kind of event in one. A reply that was not streamed is one, too."""
+    """Any kind of event. A reply that was not streamed is one, too."""
 
     type: str = ""
     object: str = ""
@@ -212,14 +212,14 @@ class ResponsesAssembly(Assembly):
             self._finish(event.response or event, data)
 
     def _take(self, index: int, item: msgspec.Raw) -> None:
-        """Keep a whole item. It repeats what came in pieces, which counts once."""
+        """Add a whole item. It repeats what already arrived in pieces, so that is counted once."""
         self.opened += 1
         self.content += max(0, len(bytes(item)) - self._pieces)
         self._pieces = 0
         self._items[index] = item
 
     def _finish(self, whole: _Whole, data: bytes) -> None:
-        """The last event repeats all items; they count where some did not come by themselves."""
+        """Handle the last event. It repeats all items; they count if some did not arrive before."""
         if whole.error or whole.status == "failed":
             raise self._failure(None, whole.error, data)
         self._end, self.is_over = whole, True
@@ -259,7 +259,8 @@ class ResponsesAssembly(Assembly):
                 yield ToolCall(item.call_id, item.name, item.arguments)
 
     def _reasoned(self, item: _Item, raw: msgspec.Raw) -> Thinking:
-        """Without its encrypted content, a server that stores nothing would not know the item again."""
+        """Keep reasoning with its encrypted content: a server that stores nothing would not recognize it
+        without."""
         shown = [each.text for each in item.summary or item.content or ()]
         text = "\n\n".join(filter(None, shown))
         if not item.encrypted_content or self._endpoint.returns == NOTHING:
@@ -279,7 +280,7 @@ def _usage(usage: _Usage) -> Usage:
 
 
 class OpenAIResponses(WireModel):
-    """`cache_key` sends the provider's routing hint for prompt caching, where it has one."""
+    """`cache_key` sends the provider's routing hint for prompt caching, if it has one."""
 
     assembly = ResponsesAssembly
 
@@ -288,8 +289,8 @@ class OpenAIResponses(WireModel):
         self._cache_key = cache_key
 
     def _head(self, prefix: Prefix) -> bytes:
-        """The instructions stand before the input, so that the bytes of a conversation only grow at the end.
-        Tools would be strict by default, and their schemas are not written for that."""
+        """Return the head of a request. Instructions precede the input, so that a conversation's bytes only
+        grow at the end. Tools are strict by default, and their schemas are not written for that."""
         fields: dict[str, Any] = {"model": prefix.name, "stream": True, "store": False}
         if can_reason(prefix.name) and self._endpoint.returns != NOTHING:
             fields["include"] = [ENCRYPTED]
@@ -307,7 +308,7 @@ class OpenAIResponses(WireModel):
         return (self._messages.join(transcript.nodes, self._fragment, transcript.shared), b"]}")
 
     def _fragment(self, node: Node, before: Node | None) -> bytes:
-        """Of a reply without a word, nothing is left to send."""
+        """Return the items of a message. A reply without a word leaves nothing to send."""
         origin = "" if self._endpoint.returns == NOTHING else self._endpoint.origin
         items = b",".join(map(_encode, _items(node.message, origin)))
         return b"," + items if before and items else items

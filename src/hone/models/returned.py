@@ -1,7 +1,7 @@
-"""Take from a chat completion what its provider wants back with the next request, and put it there.
+"""Take what a provider wants back from a chat completion, and put it into the next request.
 
-Providers differ. Some want the reasoning back as the text it was, some a list of its pieces, some a signature
-on each call. `Endpoint.returns` says which; what is kept goes back to its own origin only.
+Providers differ. Some want the reasoning back as text, some as a list of its pieces, some a signature on each
+call. `Endpoint.returns` says which; everything goes back to its own origin only.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -17,7 +17,7 @@ from hone.models.endpoint import Endpoint
 
 _GROWING = ("text", "summary")
 _WEIGHED = (*_GROWING, "data", "signature")
-"""What arrives bit by bit; anything else of a piece is whole when it comes."""
+"""Fields that arrive in pieces. All others arrive whole."""
 
 
 def return_to(endpoint: Endpoint, message: Message, wire: dict[str, Any]) -> None:
@@ -28,7 +28,7 @@ def return_to(endpoint: Endpoint, message: Message, wire: dict[str, Any]) -> Non
 
 
 def _put_text(wire: dict[str, Any], message: Message, origin: str) -> None:
-    """Every reply must have the field, and so must those of other models."""
+    """Add the text of the reasoning. Every reply must have the field, even one from another model."""
     thoughts = (part for part in message.parts if isinstance(part, Thinking) and part.origin == origin)
     wire["reasoning_content"] = "".join(part.text for part in thoughts)
 
@@ -41,7 +41,8 @@ def _put_details(wire: dict[str, Any], message: Message, origin: str) -> None:
 
 
 def _put_signatures(wire: dict[str, Any], message: Message, origin: str) -> None:
-    """The first call of a reply must be signed. The provider has a word for calls that others made."""
+    """Add signatures to the calls. The first call of a reply must be signed; the provider defines a value for
+    calls that another model made."""
     for index, call in enumerate(message.calls):
         raw = find_returned(call, origin)
         if raw or not index:
@@ -57,7 +58,7 @@ _PUTS: Mapping[str, Callable[[dict[str, Any], Message, str], None]] = {
 
 
 class KeptParts:
-    """What one reply brings that its provider wants back."""
+    """The parts of one reply that its provider wants back."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
@@ -65,8 +66,8 @@ class KeptParts:
         self._signatures: dict[int, str] = {}
 
     def add_details(self, deltas: Iterable[dict[str, Any]]) -> tuple[int, int]:
-        """Add pieces of a reasoning; those of one type and index belong together. Return how many of them
-        began a new part, and the size of their texts without what surrounds each word."""
+        """Add pieces of reasoning; those with one type and index belong together. Return how many of them
+        began a new part, and the size of their texts without the JSON around each word."""
         before, size = len(self._details), 0
         for delta in deltas:
             size += sum(len(delta[name]) for name in _WEIGHED if isinstance(delta.get(name), str))
@@ -78,7 +79,7 @@ class KeptParts:
         return len(self._details) - before, size
 
     def add_extra(self, index: int, extra: msgspec.Raw) -> None:
-        """What came with the call of this index, if there is a signature in it, in the bytes it came in."""
+        """Keep what came with the call of this index, if it holds a signature, byte for byte."""
         try:
             if msgspec.json.decode(extra, type=_Extra).google.thought_signature:
                 self._signatures[index] = bytes(extra).decode()
@@ -86,7 +87,7 @@ class KeptParts:
             return
 
     def mark_thinking(self, text: str) -> Thinking | None:
-        """Return the reasoning with what goes back of it; None if there is none."""
+        """Return the reasoning with the parts to send back; None if there is none."""
         origin, returns = self._endpoint.origin, self._endpoint.returns
         if self._details and returns == "reasoning_details":
             return Thinking(text, opaque=msgspec.json.encode(self._details).decode(), origin=origin)

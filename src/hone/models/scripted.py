@@ -28,29 +28,29 @@ from hone.core.transcript import Transcript
 from hone.core.value import replace
 
 Script = Callable[[Sequence[Message]], Message | Reply]
-"""All messages of the conversation so far → what to say next."""
+"""Takes all messages of the conversation so far; returns the next reply."""
 
 _WORD = regex(r"\s*\S+\s*|\s+")
 
 
 def call(name: str, id: str = "", /, **arguments: Any) -> ToolCall:
-    """A call whose id follows from what it asks for. Played again in one conversation, it gets a number."""
+    """Return a call whose id follows from its content. Repeated in one conversation, it gets a number."""
     text = canonical(arguments)
     return ToolCall(id or _made_id(name, text), name, text)
 
 
 def lines(*replies: str | Message | Reply) -> Script:
-    """The n-th reply, n being the number of replies in the conversation so far; the last one repeats."""
+    """Return the n-th reply, where n is the number of replies so far; the last one repeats."""
     return _counted(replies, anew=False)
 
 
 def rounds(*replies: str | Message | Reply) -> Script:
-    """Like `lines`, but it begins anew with each word of the user."""
+    """Like `lines`, but start over with each message of the user."""
     return _counted(replies, anew=True)
 
 
 def rules(*pairs: tuple[str, Script], otherwise: Script) -> Script:
-    """The first script whose pattern is found in the user's last words."""
+    """Return the reply of the first script whose pattern matches the user's last words."""
 
     def script(messages: Sequence[Message]) -> Message | Reply:
         words = _asked(messages)
@@ -85,7 +85,7 @@ def _asked(messages: Sequence[Message]) -> str:
 
 
 def say(script: Script, messages: Sequence[Message]) -> Reply:
-    """What the script answers, as a reply with an end and ids that are new to the conversation."""
+    """Return the script's answer as a reply with a finish reason and ids that are new to the conversation."""
     spoken = script(messages)
     if isinstance(spoken, Message):
         spoken = Reply(spoken, Finish.CALLS if spoken.calls else Finish.DONE)
@@ -100,7 +100,8 @@ def say(script: Script, messages: Sequence[Message]) -> Reply:
 
 
 def _numbered(call: ToolCall, taken: set[str]) -> ToolCall:
-    """An id that the author of the script chose stays, even where it repeats: that is a fault to play."""
+    """Number repeated ids. An id that the script's author chose stays, even if it repeats: then that is the
+    fault to play."""
     if call.id not in taken or call.id != _made_id(call.name, call.arguments):
         return call
     numbered = (f"{call.id}_{number}" for number in count(2))
@@ -112,12 +113,12 @@ def _made_id(name: str, arguments: str) -> str:
 
 
 def words(text: str) -> list[str]:
-    """The text in pieces, as a model streams it."""
+    """Return the text in pieces, as a model streams it."""
     return _WORD.findall(text)
 
 
 def weigh(message: Message) -> int:
-    """Tokens of a reply: a quarter of its letters."""
+    """Return the tokens of a reply: a quarter of its characters."""
     letters = 0
     for part in message.parts:
         match part:
@@ -156,8 +157,8 @@ SCRIPTS: Mapping[str, Script] = {"echo": echo, "hello": lines("Hello from a scri
 
 
 def load(name: str) -> Script:
-    """A script by its name, or from a JSON file: a list of {"text", "calls": [{"name", "arguments"}]},
-    or {"rounds": that list} for one that begins anew with each word of the user."""
+    """Load a script by its name, or from a JSON file: a list of {"text", "calls": [{"name", "arguments"}]},
+    or {"rounds": that list} for one that starts over with each message of the user."""
     if name in SCRIPTS:
         return SCRIPTS[name]
     try:
@@ -170,7 +171,7 @@ def load(name: str) -> Script:
 
 
 class Scripted:
-    """A Model without a provider. `calls` is what it was asked with."""
+    """A Model without a provider. `calls` records its arguments."""
 
     def __init__(self, script: Script) -> None:
         self._script = script
@@ -188,7 +189,7 @@ class Scripted:
         yield reply if reply.usage != Usage() else replace(reply, usage=usage)
 
     def _count(self, prefix: Prefix, transcript: Transcript, message: Message) -> Usage:
-        """Four bytes a token; cached is what an earlier call had in common with this one."""
+        """Count four bytes per token. The part shared with an earlier call counts as cached."""
         total = len(prefix.encode())
         cached = total if transcript.root in self._known else 0
         for node in transcript.nodes:

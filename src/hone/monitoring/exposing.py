@@ -1,5 +1,5 @@
-"""Serve /metrics at a separate address. Several processes of one server share the address: the one that
-is asked collects the numbers of all, each with a label that names its process."""
+"""Serve /metrics at a separate address. Several processes of one server share the address: whichever is asked
+collects the numbers of all, each with a label that names its process."""
 
 import asyncio
 import socket
@@ -23,7 +23,7 @@ PATH = b"/metrics"
 PATIENCE = 5.0
 """Seconds for a request to arrive."""
 PEER_PATIENCE = 2.0
-"""Seconds for another process to tell its numbers."""
+"""Seconds for another process to report its numbers."""
 LARGEST_HEAD = 16 * 1024
 LARGEST_PEER = 16 * 1024 * 1024
 
@@ -31,8 +31,8 @@ Answer = Callable[[asyncio.StreamReader], Awaitable[bytes]]
 
 
 class MetricsPlace(Struct, frozen=True):
-    """Where numbers are read. `listener` is bound. One of `count` processes has its number, `index`,
-    and a `folder` with a socket of each."""
+    """Where the numbers are read. `listener` is bound. One of `count` processes has its number, `index`, and
+    a `folder` with a socket of each."""
 
     listener: socket.socket
     index: int = 0
@@ -41,7 +41,7 @@ class MetricsPlace(Struct, frozen=True):
 
 
 def bind_metrics(address: str) -> socket.socket:
-    """Raises SettingsError."""
+    """Bind the address. Raises SettingsError."""
     try:
         host, port = split_address(address)
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -54,7 +54,7 @@ def bind_metrics(address: str) -> socket.socket:
 
 @contextmanager
 def shared_metrics(address: str, count: int) -> Iterator[MetricsPlace | None]:
-    """Bind the address for several processes, before there are any. Raises SettingsError."""
+    """Bind the address for several processes, before they start. Raises SettingsError."""
     if not address:
         yield None
         return
@@ -69,8 +69,8 @@ async def expose(
     more: Collect,
     shared: Callable[[Hone], Awaitable[Sequence[Family]]],
 ) -> AsyncIterator[None]:
-    """Count what happens in a Hone, and let it be read at a place or an address; with neither, do nothing.
-    `more` is what else this process has to tell. Raises SettingsError."""
+    """Collect metrics of a Hone, and publish them at a place or an address; with neither, do nothing. `more`
+    adds further numbers of this process. Raises SettingsError."""
     if not place:
         yield
         return
@@ -167,8 +167,8 @@ class Exposition:
 
 
 def judge(head: bytes) -> bytes:
-    """Return the status of the answer to a request. A page in a browser gets nothing: its address may be a
-    name that somebody else controls."""
+    """Return the status of the answer to a request. A page in a browser gets nothing: somebody else may
+    control its host name."""
     line, *fields = head.split(b"\r\n")
     words = line.split(b" ")
     if len(words) != 3 or not words[2].startswith(b"HTTP/1."):

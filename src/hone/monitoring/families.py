@@ -8,7 +8,7 @@ from msgspec import Struct
 
 OTHER = "other"
 MOST = 400
-"""Label sets of one metric. What comes later counts as other: a label never grows without end."""
+"""The most label sets of one metric. Later ones count as "other", so a label never grows without end."""
 SECONDS = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _ESCAPES = str.maketrans({"\\": r"\\", "\n": r"\n", '"': r"\""})
@@ -19,7 +19,7 @@ Labels = Mapping[str, str]
 
 
 class Sample(Struct, frozen=True):
-    """`suffix` is what follows the name of the family, as _bucket does."""
+    """`suffix` follows the name of the family, as in _bucket."""
 
     value: float
     labels: Labels = {}
@@ -34,13 +34,13 @@ class Family(Struct, frozen=True):
 
 
 def gauge(name: str, help: str, *samples: tuple[float, Labels] | float) -> Family:
-    """Return what was measured just now."""
+    """Return a gauge with the current value."""
     labeled = (each if isinstance(each, tuple) else (each, {}) for each in samples)
     return Family(name, "gauge", help, tuple(Sample(float(value), labels) for value, labels in labeled))
 
 
 class Metric:
-    """Counts by label. Only the thread of the event loop changes it."""
+    """Counts by label. Only the event loop's thread changes it."""
 
     def __init__(self, name: str, kind: Kind, help: str, labels: Sequence[str] = ()) -> None:
         self._name, self._kind, self._help = name, kind, help
@@ -101,7 +101,7 @@ def label(families: Iterable[Family], name: str, value: str) -> list[Family]:
 
 
 def merge(families: Iterable[Family]) -> list[Family]:
-    """Return each family once, with the samples of all that have its name."""
+    """Merge families of the same name."""
     found: dict[str, Family] = {}
     for each in families:
         known = found.get(each.name)

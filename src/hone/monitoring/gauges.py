@@ -1,4 +1,4 @@
-"""Measure what a process and its Hone look like at the moment of a scrape."""
+"""Measure a process and its Hone at the moment of a scrape."""
 
 import os
 import resource
@@ -15,12 +15,12 @@ from hone.monitoring.families import Family, Sample, gauge
 Collect = Callable[[], Sequence[Family]]
 """What this process has counted and measured."""
 CollectShared = Callable[[], Awaitable[Sequence[Family]]]
-"""What is the same for all processes on one database."""
+"""Values that are equal for all processes on one database."""
 
 
 def measure_process(started: float) -> list[Family]:
-    """Return the figures that every exporter gives of its process, by their usual names. `started` is when it
-    began to serve: a process that was forked has the start of its parent."""
+    """Return the usual figures of a process, by their usual names. `started` is when it began to serve: a
+    forked process has the start time of its parent."""
     fds, page = _count_fds(), os.sysconf("SC_PAGE_SIZE")
     found = [
         Family(
@@ -55,7 +55,7 @@ def measure_database(hone: Hone) -> list[Family]:
 
 
 async def measure_queue(hone: Hone) -> list[Family]:
-    """Return how long the queue of reviews is; nothing while the database does not answer."""
+    """Return the length of the queue of reviews; nothing while the database does not answer."""
     try:
         waiting = await hone.jobs.waiting()
     except StoreError:
@@ -69,7 +69,7 @@ async def measure_queue(hone: Hone) -> list[Family]:
 
 
 async def measure_work(hone: Hone) -> list[Family]:
-    """Return the queue and, in a PostgreSQL database, what waits for workers, of all owners."""
+    """Return the queue and, in a PostgreSQL database, the work of all owners that waits for workers."""
     queue = await measure_queue(hone)
     if not hone.stores.shared:
         return queue

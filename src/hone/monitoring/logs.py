@@ -1,7 +1,7 @@
 """Write one line for each request, turn, review and crash: what happened, never what was said.
 
-No line has a message, a title, a path, a query, a key or the text of an error. A crash is told by the types
-of its exceptions and the places in the code.
+No line has a message, a title, a path, a query, a key or the text of an error. A crash is described by the
+types of its exceptions and the places in the code.
 """
 
 import logging
@@ -31,9 +31,9 @@ from hone.core.monitor import (
 from hone.core.turn import Stop
 
 PROBES = ("/health", "/ready")
-"""Asked every few seconds; told only if they say no."""
+"""Health checks arrive every few seconds, and are logged only if they fail."""
 FRAMES = 30
-"""Places of a crash, the innermost ones."""
+"""How many places of a crash to log, the innermost ones."""
 _PLAIN = re.compile(r"[!#-<>-~]+", re.ASCII)
 Form = Literal["off", "text", "json"]
 Write = Callable[[str], object]
@@ -45,7 +45,7 @@ def write_to_stderr(line: str) -> None:
 
 
 class Log:
-    """A monitor that writes lines. With the form `off` it writes crashes alone, as text."""
+    """A monitor that writes lines. With the form `off` it only writes crashes, as text."""
 
     def __init__(
         self, clock: Clock, form: Form = "off", *, users: bool = False, write: Write = write_to_stderr
@@ -69,13 +69,13 @@ class Log:
         return None
 
     def crash(self, error: BaseException, where: str = "") -> None:
-        """Tell of an exception that nobody caught, without its text."""
+        """Log an uncaught exception, without its text."""
         self._tell(
             "error", "crash", {"where": where, "error": _names(error), "at": "; ".join(_places(error))}
         )
 
     def note(self, record: logging.LogRecord) -> None:
-        """Tell what a library logs, without its text, which may quote anything."""
+        """Log that a library has logged something, without its text, which may quote anything."""
         at = f"{record.module}:{record.lineno}"
         if record.exc_info and record.exc_info[1]:
             self.crash(record.exc_info[1], record.name)
@@ -135,7 +135,7 @@ class Log:
 
 @contextmanager
 def caught(log: Log) -> Iterator[None]:
-    """Write what libraries log as lines without content, for as long as this lasts."""
+    """Log libraries' messages as lines without content, for the duration of this context."""
     handler = _Handler(log)
     root = logging.getLogger()
     root.addHandler(handler)
@@ -160,7 +160,7 @@ def _word(value: object) -> str:
 
 
 def _names(error: BaseException) -> str:
-    """Return the type of an exception, and of those that led to it."""
+    """Return the type of an exception, and of its causes."""
     names, seen = [], set[int]()
     each: BaseException | None = error
     while each is not None and id(each) not in seen:

@@ -29,11 +29,11 @@ from hone.monitoring.families import OTHER, Family, Histogram, Metric
 from hone.tools.define import SCHEMAS
 
 MOST_MODELS = 40
-"""Names of models that are told apart."""
+"""The most names of models to distinguish."""
 METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
 CANCELLED = "cancelled"
 UNKNOWN = "none"
-"""The tool that a model made up, and the route of a path that leads nowhere."""
+"""Stands for a tool that a model made up, and for a path without a route."""
 
 
 def list_tools() -> frozenset[str]:
@@ -153,7 +153,8 @@ class Metrics:
         self.reviews.add(end.result)
 
     def _name(self, model: str) -> str:
-        """Return a model's name as a label. A client may ask for any model: few names are told apart."""
+        """Return a model's name as a label. A client may ask for any model, so only some names are
+        distinguished."""
         if model not in self._models:
             if len(self._models) >= MOST_MODELS:
                 return OTHER
@@ -161,7 +162,8 @@ class Metrics:
         return model
 
     def _tool(self, name: str) -> str:
-        """Return a tool's name as a label. Those of servers and plugins say what somebody works with."""
+        """Return a tool's name as a label. Names of servers' and plugins' tools would reveal what somebody
+        works with."""
         if not name:
             return UNKNOWN
         return name if name in self._tools else "mcp" if is_served(name) else OTHER

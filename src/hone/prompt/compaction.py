@@ -19,7 +19,7 @@ MARK = NOTES
 GO_ON = "Continue from there."
 _WORDS = 160
 _LEAST = 4
-"""Fewer messages than this are not worth a summary."""
+"""Fewer messages than this get no summary."""
 
 
 State = tuple[ToolCall, Node]
@@ -27,16 +27,16 @@ State = tuple[ToolCall, Node]
 
 
 class Cut(Struct, frozen=True):
-    """The first message stays, what follows up to `end` is summarised, `end …` stay. `asked` is the last user
-    message if it is among those that would go: it stays, too. Examples of a template go without a summary."""
+    """The first message stays, messages up to `end` are summarized, later ones stay. `asked` is the last user
+    message if it would be removed: it stays, too. Examples of a template are removed without a summary."""
 
     end: int
     asked: Node | None
 
 
 def plan(transcript: Transcript, tail: float) -> Cut | None:
-    """Keeps about this share of the bytes at the end and never splits a call from its result; None if there
-    is too little to summarise."""
+    """Keep about this share of the bytes at the end, and never separate a call from its result. Return None
+    if there is too little to summarize."""
     nodes, first = transcript.nodes, transcript.examples
     most = tail * sum(len(node.encoded) for node in nodes[first:])
     end, size = 0, 0
@@ -53,7 +53,7 @@ def plan(transcript: Transcript, tail: float) -> Cut | None:
 
 
 def state(nodes: Sequence[Node], tool: str) -> State | None:
-    """The last call of `tool` that succeeded, with its result."""
+    """Return the last successful call of `tool`, with its result."""
     calls = {call.id: call for node in nodes for call in node.message.calls if call.name == tool}
     for node in reversed(nodes):
         result = node.message.result
@@ -63,7 +63,8 @@ def state(nodes: Sequence[Node], tool: str) -> State | None:
 
 
 def shorten(transcript: Transcript, cut: Cut, notes: str, kept: State | None, now: datetime) -> Transcript:
-    """First message, notes, task state as the call that set it, the last question, the tail."""
+    """Return the first message, notes, the task state as the call that set it, the last question, and the
+    tail."""
     first, tail = transcript.nodes[transcript.examples], transcript.nodes[cut.end :]
     trust = min(Trust.AGENT, lowest(node.trust_floor for node in transcript.nodes[: cut.end]))
     short = Transcript(transcript.root).then(first.message, first.trust, first.at)
@@ -80,7 +81,7 @@ def shorten(transcript: Transcript, cut: Cut, notes: str, kept: State | None, no
 
 
 def drop_examples(transcript: Transcript) -> Transcript:
-    """Without the examples it began with: where room is short, they go first."""
+    """Remove a conversation's initial examples: when room is short, they go first."""
     short = Transcript(transcript.root)
     for node in transcript.nodes[transcript.examples :]:
         short = short.then(node.message, node.trust, node.at)
@@ -95,7 +96,7 @@ def question(focus: str = "", examples: int = 0) -> Message:
 
 
 def digest(nodes: tuple[Node, ...]) -> str:
-    """Notes without a model, for when it cannot be asked: what the user said, and what was called."""
+    """Write notes without a model, for when it cannot be asked: what the user said, and what was called."""
     return "\n".join(_digest(nodes))
 
 

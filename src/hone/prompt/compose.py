@@ -19,7 +19,7 @@ from hone.core.tool import Tool
 from hone.core.visible import one_line, path_to_text, visible
 
 TITLES = {"user": "About the user", "memory": "About the situation", "project": "About this project"}
-"""In this order, by the names that a piece of news gives them."""
+"""In this order, by the names that news uses for them."""
 BUDGET = 8_000
 """Bytes."""
 WIDTH = 120
@@ -30,15 +30,15 @@ _ALL = "\nThese are all skills. Search them with `skills_list`."
 _JOURNAL, _AROUND = "\n\n# Journal\n\n", "\n\nWorking folder: "
 _TRUSTED = "The user trusts this folder's "
 _TOLD = ("memory", "todo")
-"""The tools without which a part of our own texts makes no sense."""
+"""The tools that a part of our own texts presupposes."""
 _TEXTS = Path(__file__).with_name("texts")
 
 
 def compose(
     model: str, sections: Iterable[str], tools: Iterable[Tool], sampling: Mapping[str, Any] | None = None
 ) -> Prefix:
-    """Sections in the order given, tools by name: a set or a dict's order must not reach the wire. Whoever
-    wrote a section, nothing in it is hidden."""
+    """Compose a prefix: sections in the given order, tools by name, since the order of a set or a dict must
+    not reach the wire. Nothing in a section is hidden, even in a plugin's."""
     system = "\n\n".join(visible(section).strip() for section in sections if section.strip())
     schemas = sorted((tool.spec.name, tool.spec.schema) for tool in tools if tool.spec.listed)
     return Prefix(model, system, tuple(schema for _, schema in schemas), canonical(dict(sampling or {})))
@@ -52,8 +52,8 @@ def order_sections(
     around: str = "",
     tools: Collection[str] = _TOLD,
 ) -> tuple[str, ...]:
-    """All sections, what changes least first; empty ones are left out later. Our own texts say nothing about
-    built-in tools that are not among `tools`."""
+    """Return all sections, the most stable ones first; empty ones are dropped later. Our own texts say
+    nothing about built-in tools that are not among `tools`."""
     identity, guidance = read_text("identity"), read_text("guidance") if "memory" in tools else ""
     if "todo" not in tools:
         identity = "".join(line for line in identity.splitlines(keepends=True) if "`todo`" not in line)
@@ -61,18 +61,18 @@ def order_sections(
 
 
 def read_text(name: str) -> str:
-    """Return one of our own texts: identity, guidance, or plain, which is all that a small model is told."""
+    """Return one of our own texts: identity, guidance, or plain, the only one for a small model."""
     return (_TEXTS / f"{name}.md").read_text(encoding="utf-8")
 
 
 def surroundings(folder: Path, day: date, system: str) -> str:
-    """No clock finer than a date: the prefix must be the same all day."""
+    """Describe the surroundings. The time is only a date: the prefix must be the same all day."""
     place = visible(path_to_text(folder)).replace("\n", "\\n")
     return f"Working folder: {place}\nSystem: {system}\nDate: {day.isoformat()}"
 
 
 def journal(snapshot: Snapshot) -> str:
-    """Nothing for an empty one."""
+    """Return the section of the journal; empty if the journal is."""
     known = {"user": snapshot.user, "memory": snapshot.memory, "project": snapshot.project}
     chapters = [f"## {TITLES[name]}\n\n{_items(entries)}" for name, entries in known.items() if entries]
     return "\n\n".join(["# Journal", *chapters]) if chapters else ""
@@ -83,27 +83,27 @@ def _items(entries: Iterable[str]) -> str:
 
 
 def item(text: str) -> Iterator[str]:
-    """One entry of a list: a dash before its first line, every further line moved in."""
+    """Yield one list item: a dash before its first line, every further line indented."""
     first, *further = visible(text).strip().split("\n")
     yield f"- {first}".rstrip()
     yield from (f"  {line}".rstrip() for line in further)
 
 
 def instructions(name: str, text: str) -> str:
-    """A file of the working folder that the owner has seen and trusts."""
+    """Return the section of a working folder's file that the owner has seen and trusts."""
     opening = f"{_TRUSTED}{one_line(name, 100)}. Follow it where it applies:"
     return f"{opening}\n{framed('project-instructions', visible(text).strip())}"
 
 
 def brief(helper: Helper) -> str:
-    """What a named helper is told beside its task. No line of it can pass for a heading of ours."""
+    """Return a named helper's instructions for its task. No line of them can imitate a heading of ours."""
     lines = (f"  {line}".rstrip() for line in visible(redact(helper.instructions)).strip().split("\n"))
     return "\n".join((f"You work as the helper {one_line(helper.name, 100)}. Its instructions:", *lines))
 
 
 def index(ranked: Sequence[ListedSkill], total: int, budget: int = BUDGET) -> str:
-    """Return the first in rank that fit into the budget, sorted by name; empty if there are none or no
-    room. How many there are besides is not said: each new one would change the bytes of every prompt."""
+    """Return the top-ranked skills that fit into the budget, sorted by name; empty if there are none or no
+    room. The total is not mentioned: each new skill would change the bytes of every prompt."""
     room = budget - len(_HEAD.encode()) - len(max(_MORE, _ALL, key=len).encode()) - 1
     lines: dict[str, str] = {}
     for listed in ranked:
@@ -119,7 +119,7 @@ def index(ranked: Sequence[ListedSkill], total: int, budget: int = BUDGET) -> st
 
 
 def has_more_skills(system: str) -> bool:
-    """Tell whether there were skills without a place in the index, when this prompt was composed."""
+    """Tell whether some skills had no place in the index when this prompt was composed."""
     return _HEAD in system and _MORE in system
 
 
@@ -131,7 +131,7 @@ def find_listed(system: str) -> frozenset[str]:
 
 def find_noted(system: str) -> dict[str, tuple[str, ...]]:
     """Return the journal's entries in a prompt, by the name of their part, each as `item` writes it. Only an
-    entry's own lines begin with a dash or are moved in, so that none passes for another part."""
+    entry's own lines begin with a dash or are indented, so none can imitate another part."""
     section = _split_journal(system)[1]
     names = {title: name for name, title in TITLES.items()}
     noted: dict[str, tuple[str, ...]] = {}
@@ -145,8 +145,8 @@ def find_noted(system: str) -> dict[str, tuple[str, ...]]:
 
 
 def _split_journal(system: str) -> tuple[str, str, str]:
-    """Return a prompt in three pieces: before the journal, the journal, and behind it. A trusted file that
-    has such a heading ends with a line that no entry can have."""
+    """Split a prompt into three pieces: before the journal, the journal, and after it. A trusted file with
+    such a heading ends with a line that no entry can have."""
     before, found, rest = system.rpartition(_JOURNAL)
     section, around, tail = rest.rpartition(_AROUND)
     if not found or not around or "\n</project-instructions>" in section:
@@ -156,7 +156,7 @@ def _split_journal(system: str) -> tuple[str, str, str]:
 
 
 def find_described(system: str) -> dict[str, str]:
-    """Return the skills in the index of a prompt, each with what stands there about it."""
+    """Return the skills in the index of a prompt, each with its text there."""
     section = system.partition(_HEAD)[2].partition(_MORE)[0].partition(_ALL)[0]
     lines = (line[2:].partition(": ") for line in section.split("\n") if line.startswith("- "))
     return {name: about for name, _, about in lines}
@@ -176,8 +176,8 @@ def find_folder(system: str) -> str:
 
 
 def leave_out_entry(prefix: Prefix, part: str, entry: str) -> Prefix:
-    """Return the same prefix without one entry of the journal, for a run beside the conversation. Raises
-    ValueError if it is not there."""
+    """Return the same prefix without one entry of the journal, for a separate run. Raises ValueError if it is
+    not there."""
     noted = {name: [*map(to_plain, items)] for name, items in find_noted(prefix.system).items()}
     noted.get(part, []).remove(entry)
     before, _, behind = _split_journal(prefix.system)
@@ -229,8 +229,8 @@ def to_plain(item: str) -> str:
 
 
 def measure_system(system: str) -> dict[str, int]:
-    """Return how many bytes of a prompt its parts take, by name. It is for people to look at: a text that
-    resembles a heading is counted with it."""
+    """Return how many bytes of a prompt its parts take, by name. This is for display: a text that resembles a
+    heading is counted with it."""
     skills = _between(system, _HEAD, (_MORE, _ALL))
     instructed = _between(system, _TRUSTED, ("</project-instructions>",))
     noted = _between(system, "# Journal\n", (_AROUND,))
@@ -243,7 +243,7 @@ def measure_system(system: str) -> dict[str, int]:
 
 
 def _between(text: str, opening: str, endings: Iterable[str]) -> int:
-    """Return the bytes from the opening up to the first ending; 0 if there is no opening."""
+    """Return the bytes from the opening to the first ending; 0 if there is no opening."""
     _, found, rest = text.partition(opening)
     cut = min((at for at in map(rest.find, endings) if at >= 0), default=len(rest))
     return len((found + rest[:cut]).encode()) if found else 0
@@ -255,7 +255,7 @@ def skill_line(listed: ListedSkill, width: int = WIDTH) -> str:
 
 
 def _short(description: str, width: int) -> str:
-    """One line, cut at a word. No description can begin another line, nor hide anything in its own."""
+    """Return one line, cut at a word. No description can start another line, nor hide anything in its own."""
     line = one_line(description, width)
     if len(line) < width or not line.endswith("…"):
         return line

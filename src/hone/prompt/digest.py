@@ -1,4 +1,4 @@
-"""Shorten conversations for a review that has not got them before it: the owner's words come first."""
+"""Shorten conversations for a review that does not have them as its prefix: the owner's words come first."""
 
 from collections.abc import Collection, Iterator, Sequence
 
@@ -7,15 +7,15 @@ from hone.core.transcript import Node
 Numbered = tuple[int, Node]
 
 CLIPS = (600, 200, 80, 0)
-"""Characters of what others than the owner said, fewer where there is less room."""
+"""The most characters of a message that is not the owner's, fewer with less room."""
 OWNERS = (40_000, 12_000, 4_000, 1_500, 600, 250)
-"""Characters of a message of the owner's, where even those alone are too long."""
+"""The most characters of an owner's message, if those alone are too long."""
 NEXT = "(Another conversation:)"
 
 
 def shorten(said: Sequence[Numbered], starts: Collection[int] = (), room: int | None = None) -> str:
-    """Return the messages by number, in `room` bytes if they fit at all. `starts` are the numbers at which
-    another conversation begins."""
+    """Return the messages by number, in `room` bytes if they fit at all. Another conversation begins at each
+    number in `starts`."""
     clips = [(None, clip) for clip in CLIPS] + [(most, 0) for most in OWNERS]
     for own, others in clips:
         text = _join(said, starts, own, others)
@@ -25,7 +25,7 @@ def shorten(said: Sequence[Numbered], starts: Collection[int] = (), room: int | 
 
 
 def _newest(said: Sequence[Numbered], starts: Collection[int], room: int) -> str:
-    """The last of the owner's messages that fit."""
+    """Return the owner's latest messages that fit."""
     owners = [(number, node) for number, node in said if node.is_owners]
     kept: list[Numbered] = []
     for each in reversed(owners):
@@ -53,7 +53,7 @@ def _lines(said: Sequence[Numbered], starts: Collection[int], own: int | None, o
 
 
 def _clip(text: str, most: int | None, *, tail: bool) -> str:
-    """The beginning of a long text; `tail`: and its end."""
+    """Return the beginning of a long text; with `tail` also its end."""
     if most is None or len(text) <= most:
         return text
     end = most // 3 if tail else 0

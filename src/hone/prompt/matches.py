@@ -1,4 +1,4 @@
-"""Write a short note that names skills which may fit the user's words, and read it again."""
+"""Write and read a short note that names skills which may fit the user's words."""
 
 from collections.abc import Sequence
 from itertools import takewhile
@@ -9,15 +9,15 @@ from hone.core.value import replace
 from hone.prompt.compose import WIDTH, skill_line
 
 LIMIT = 600
-"""Bytes of a note, as it is sent."""
+"""The most bytes of a note, as sent."""
 NARROWEST = 40
-"""Characters of a description; where there is no room for them, a skill is left out."""
+"""The fewest characters of a description; without room for them, a skill is left out."""
 HEADING = "# Skills that may fit"
 
 
 def describe_matches(skills: Sequence[ListedSkill]) -> str:
-    """Return the note: names and descriptions, the best first. Descriptions are shortened to make room; if
-    that is not enough, the last skills are left out."""
+    """Return the note: names and descriptions, best first. Descriptions are shortened to make room; if that
+    is not enough, the last skills are left out."""
     for count in range(len(skills), 0, -1):
         for width in range(WIDTH, NARROWEST - 1, -10):
             note = "\n".join((HEADING, *(skill_line(each, width) for each in skills[:count])))

@@ -1,4 +1,5 @@
-"""Tell the model which permission mode holds: one note with the user's next message. The prefix stays."""
+"""Tell the model the current permission mode, in a note with the user's next message. The prefix does not
+change."""
 
 from collections.abc import Iterable
 
@@ -24,7 +25,7 @@ def describe_mode(mode: Mode) -> str:
 
 
 def find_mode(messages: Iterable[Message]) -> Mode | None:
-    """Return the mode that a conversation was last told of; None if it never was."""
+    """Return the mode that a conversation was last told; None if it never was."""
     known = {f"{_HEADING}{mode}": mode for mode in Mode}
     notes = (message.note for message in messages if message.role is Role.USER and not message.template)
     lines = (line for note in notes if note for line in note.text.split("\n"))

@@ -12,10 +12,10 @@ from hone.core.visible import one_line
 from hone.prompt.compose import TITLES, item, to_plain
 
 LIMIT = 2_000
-"""Characters of a note."""
+"""The most characters of a note."""
 _DESCRIPTION = 200
 _ENDING = 160
-"""Room for the line that counts what was left out."""
+"""Room for the line that counts the omitted items."""
 _HEADING = regex(r"# \d+ changes? to the journal and skills")
 _ENTRY = regex(r"([A-Z][a-z ]+), (new|no longer true): ")
 _SKILL = regex(r"Skill ([^\n]*?)(: removed$|, new or changed: ([^\n]*)$)")
@@ -23,7 +23,7 @@ _LEFT = regex(r"([\d,]+) more\. `memory` \(action list\)")
 
 
 def describe_news(news: News) -> SystemNote | None:
-    """Withdrawn things first: not to know of them does the most harm."""
+    """Describe news, withdrawn things first: not knowing of them does the most harm."""
     items = ["\n".join(item(sentence)) for sentence in (*_journal(news), *_skills(news))]
     if not items:
         return None
@@ -32,7 +32,7 @@ def describe_news(news: News) -> SystemNote | None:
 
 
 class ToldNews(Struct, frozen=True):
-    """What a note told of changes, as it was written. `left` is how many it counted and did not name."""
+    """What a note said about changes, word for word. `left` is how many it counted without naming them."""
 
     added: tuple[tuple[str, str], ...] = ()
     removed: tuple[tuple[str, str], ...] = ()
@@ -58,7 +58,7 @@ def read_news(note: SystemNote) -> ToldNews:
 
 
 def leave_out_news(note: SystemNote, part: str = "", entry: str = "", skill: str = "") -> SystemNote:
-    """Return the same note without what it told of an entry or of a skill."""
+    """Return the same note without its news of an entry or of a skill."""
     before, items, behind = _split(note.text)
     sentence = f"{TITLES.get(part, part)}, new: {entry}"
     unwanted = [f"Skill {one_line(skill, 100)}, new or changed: ", f"Skill {one_line(skill, 100)}: removed"]
@@ -74,7 +74,7 @@ def leave_out_news(note: SystemNote, part: str = "", entry: str = "", skill: str
 
 
 def _split(text: str) -> tuple[list[str], list[str], list[str]]:
-    """Return the lines before the news in a note, the news as items, and the lines behind them."""
+    """Return the lines before the news in a note, the news as items, and the lines after them."""
     lines = text.split("\n")
     start = next((at for at, line in enumerate(lines) if _HEADING.fullmatch(line)), len(lines))
     items: list[str] = []
@@ -89,8 +89,8 @@ def _split(text: str) -> tuple[list[str], list[str], list[str]]:
 
 
 def find_known(messages: Iterable[Message]) -> int | None:
-    """The last change that a conversation was told of without a gap: a note that was cut out of its middle
-    takes along what the later ones rest on. None if it was never told of any."""
+    """Return the last change that a conversation was told without a gap: a note cut from its middle
+    invalidates the later ones. Return None if it was never told any."""
     upto = None
     for note in (message.note for message in messages if message.role is Role.USER and not message.template):
         if note and (upto is None or note.since <= upto <= note.upto):
@@ -103,7 +103,7 @@ def _heading(count: int) -> str:
 
 
 def headline(note: SystemNote) -> str:
-    """What a note is about, for people."""
+    """Return the subject of a note, for people."""
     first, _, _ = note.text.partition("\n")
     return one_line(first.removeprefix("# "), 100)
 
@@ -124,7 +124,7 @@ def _skills(news: News) -> Iterator[str]:
 
 
 def _fitting(items: Sequence[str], room: int) -> Iterator[str]:
-    """Whole items, as long as there is room for them and for the line that counts the others."""
+    """Yield whole items, as long as there is room for them and for the line that counts the others."""
     if sum(len(each) + 1 for each in items) <= room:
         yield from items
         return

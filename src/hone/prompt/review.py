@@ -16,12 +16,12 @@ from hone.prompt.digest import shorten, speaker, words
 QUESTIONS = {f"review-{topic.name}": topic.question for topic in TOPICS}
 TEXTS = Path(__file__).with_name("texts")
 TITLE = 80
-"""Characters of a title."""
+"""The most characters of a title."""
 _TITLE = regex(r"\W{0,3}title\W{0,3}:[ \t*_]*(\S[^\n]*)", re.IGNORECASE)
 OUTLINE, WIDTH = 40, 48
-"""Messages that are listed by number, and how much of each."""
+"""How many messages to list by number, and how much of each."""
 LEAST = 2_000
-"""Bytes of a conversation that a digest has room for, however small the window."""
+"""The fewest bytes of a conversation in a digest, however small the window."""
 
 ONE = (
     "This is a conversation you had earlier, shortened. Each message has its number.",
@@ -33,11 +33,11 @@ SEVERAL = (
 )
 
 Text = Callable[[str], str]
-"""A text of ours by its name, or the user's own in its place."""
+"""Returns a text of ours by its name, or the user's own replacement."""
 
 
 def text(name: str, own: Path | None = None) -> str:
-    """Return the file of that name that the user put into `own`, or ours."""
+    """Return the user's file of that name in `own`, or ours."""
     theirs = own / f"{name}.md" if own else None
     if theirs and theirs.is_file():
         return theirs.read_text(encoding="utf-8").strip()
@@ -47,8 +47,8 @@ def text(name: str, own: Path | None = None) -> str:
 def question(
     topics: Topics, nodes: Sequence[Node], text: Text, known: str = "", *, untitled: bool = False
 ) -> str:
-    """For a fork that has the conversation before it. `known` is what is known now; one that is `untitled`
-    gets a title on the way."""
+    """Return the question for a fork that has the conversation as its prefix. `known` is what is known now;
+    an `untitled` conversation gets a title at the same time."""
     outlined = ["The messages by number:", "\n".join(outline(nodes))]
     asked = _asked(topics, text, untitled=untitled)
     return "\n\n".join([*asked, *filter(None, [known]), *_apart(nodes), *outlined])
@@ -64,8 +64,9 @@ def digest(
     *,
     untitled: bool = False,
 ) -> str:
-    """The same for one that has not, in `room` bytes: the owner's words come first, then the beginnings of
-    what others said. At `starts` another conversation begins."""
+    """Return the question for a review without the conversation as its prefix, in `room` bytes: the owner's
+    words come first, then the beginnings of other messages. Another conversation begins at each of
+    `starts`."""
     opening, ending = SEVERAL if starts else ONE
     rest = [ending, *_asked(topics, text, untitled=untitled), *filter(None, [known])]
     taken = sum(len(part.encode()) + 2 for part in (opening, *rest))
@@ -80,14 +81,14 @@ def _asked(topics: Topics, text: Text, *, untitled: bool) -> list[str]:
 
 
 def read_title(reply: str) -> str:
-    """Return the title that a reply begins with, on one line and without quotes; nothing if there is none."""
+    """Return the title at the start of a reply, on one line and without quotes; nothing if there is none."""
     found = _TITLE.match(reply.strip())
     words = found[1].strip(" *_`\"'“”").rstrip(".") if found else ""
     return one_line(redact(sound(words)), TITLE) if words.strip("…") else ""
 
 
 def _said(nodes: Sequence[Node]) -> list[tuple[int, Node]]:
-    """By number, without the examples of a template: those were not said here."""
+    """Return messages by number, without the examples of a template, which were not said here."""
     return [(number, node) for number, node in enumerate(nodes, 1) if not node.message.template]
 
 
@@ -102,7 +103,7 @@ def _apart(nodes: Sequence[Node]) -> list[str]:
 
 
 def outline(nodes: Sequence[Node]) -> Iterator[str]:
-    """One line a message: all of the owner's, and the last of the others."""
+    """Yield one line per message: all of the owner's, and the last of the others."""
     said = _said(nodes)
     spare = OUTLINE - sum(node.is_owners for _, node in said)
     others = [number for number, node in said if not node.is_owners]

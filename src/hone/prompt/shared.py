@@ -1,4 +1,4 @@
-"""Write what the team shares into a prompt, and what changed since into a note. Both can be read again.
+"""Write what the team shares into a prompt, and later changes into a note. Both can be read again.
 
 Each line says who shared it. It is never the user's word: no quote of the user covers it.
 """
@@ -15,11 +15,11 @@ from hone.prompt.compose import WIDTH, item, to_plain
 
 HEADING = "# Shared by your team"
 PREFIX = "team/"
-"""Stands before the name of a skill that the team shares. No skill of the user's has a slash in its name."""
+"""Precedes the name of a skill that the team shares. No skill of the user's has a slash in its name."""
 SKILL_BUDGET = 2_000
-"""Bytes of the list of skills. `skills_list` finds those that have no room."""
+"""The most bytes of the list of skills. `skills_list` finds those without room."""
 LIMIT = 2_000
-"""Characters of a note. The rest is told with a later one."""
+"""The most characters of a note. A later note tells the rest."""
 _ABOUT = (
     "Colleagues of the user wrote this, and a second person approved it. The user did not say it: the user's "
     "words and the journal come first."
@@ -30,7 +30,7 @@ _NEW, _GONE = "New, ", "No longer shared, "
 
 
 class Told(Struct, frozen=True):
-    """What a conversation was told, each line as it was written: `NAME: entry`, `team/NAME: about`."""
+    """What a conversation was told, each line as written: `NAME: entry`, `team/NAME: about`."""
 
     lines: tuple[str, ...] = ()
 
@@ -45,7 +45,7 @@ def shared_section(known: SharedKnowledge) -> str:
 
 
 def describe_shared_news(told: Told, known: SharedKnowledge) -> str:
-    """Return a note about the difference; empty if there is none. What went comes first."""
+    """Return a note about the difference; empty if there is none. Removed items come first."""
     now = [*_entry_lines(known.entries), *_skill_lines(known.skills)]
     gone = [f"{_GONE}{each}" for each in told.lines if each not in now]
     items = [*gone, *(f"{_NEW}{each}" for each in now if each not in told.lines)]
@@ -57,7 +57,7 @@ def describe_shared_news(told: Told, known: SharedKnowledge) -> str:
 
 
 def read_told(system: str, messages: Iterable[Message]) -> Told:
-    """Return what a prompt and the notes behind it told of the team's knowledge."""
+    """Return what a prompt and later notes said about the team's knowledge."""
     lines = dict.fromkeys(find_shared(system))
     for message in messages:
         if message.role is Role.USER and not message.template and message.note:

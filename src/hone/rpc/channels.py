@@ -9,19 +9,19 @@ from threading import Thread
 from hone.rpc.messages import ConnectionLost
 
 MOST = 16 * 1024 * 1024
-"""Bytes of one message."""
+"""The most bytes of one message."""
 CHUNK = 65_536
 
 
 class LineBuffer:
-    """Cuts what arrives into lines. Raises ConnectionLost for a line longer than `most`."""
+    """Cuts input into lines. Raises ConnectionLost for a line longer than `most`."""
 
     def __init__(self, most: int = MOST) -> None:
         self._most = most
         self._rest = bytearray()
 
     def feed(self, arrived: bytes) -> list[bytes]:
-        """Return the lines that are complete now, without the empty ones."""
+        """Return the lines that are complete now, without empty ones."""
         first, *more = arrived.split(b"\n")
         self._rest += first
         lines = []
@@ -65,8 +65,8 @@ class PipeChannel:
 
 
 class StdioChannel:
-    """Lines over this process's own input and output. A thread reads, since the input may be a file. What
-    else is printed goes to the errors, so that nothing but messages is in the output."""
+    """Lines over this process's own input and output. A thread reads, since the input may be a file. Other
+    printed text goes to standard error, so that the output contains only messages."""
 
     def __init__(self, most: int = MOST) -> None:
         self._loop = asyncio.get_running_loop()

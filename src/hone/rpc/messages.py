@@ -30,11 +30,11 @@ class RpcError(HoneError):
 
 
 class ConnectionLost(HoneError):
-    """The other side is gone, so that no reply can come."""
+    """The other side is gone, so no reply can arrive."""
 
 
 class MalformedMessage(HoneError):
-    """Bytes that are no message. `id` is that of the request, if it could be read."""
+    """Bytes that are not a message. `id` is that of the request, if it could be read."""
 
     def __init__(self, code: int, message: str, id: Id | None = None) -> None:
         super().__init__(message)
@@ -57,7 +57,7 @@ class Fault(Struct, frozen=True, omit_defaults=True):
 
 
 class RpcReply(Struct, frozen=True):
-    """A result as JSON, or a fault. An `id` of None answers what could not be read."""
+    """A result as JSON, or a fault. An `id` of None answers something unreadable."""
 
     id: Id | None
     result: bytes | None = None

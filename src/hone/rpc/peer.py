@@ -37,7 +37,7 @@ class MessageChannel(Protocol):
     """Carries whole messages both ways."""
 
     async def send(self, message: bytes) -> None:
-        """Raises ConnectionLost if the other side is gone."""
+        """Send a message. Raises ConnectionLost if the other side is gone."""
         ...
 
     async def receive(self) -> bytes:
@@ -48,27 +48,26 @@ class MessageChannel(Protocol):
 
 
 class Handler(Protocol):
-    """Answers what the other side asks."""
+    """Answers the other side's requests."""
 
     async def answer(self, call: Call) -> object:
-        """Return the result of a request, or one that is Followed. Raises RpcError, which becomes the
-        reply."""
+        """Return the result of a request, or a Followed one. Raises RpcError, which becomes the reply."""
         ...
 
     async def hear(self, call: Call) -> None:
-        """Take a notification. Notifications are heard in order, before what comes after them."""
+        """Handle a notification. Notifications are handled in order, before anything that follows them."""
         ...
 
 
 class Followed(Struct, frozen=True):
-    """A result, and what to do when it has been sent: what follows it must not come before it."""
+    """A result, and what to do after it has been sent, since the follow-up must not precede it."""
 
     result: object
     then: Callable[[], None]
 
 
 class NoHandler:
-    """Answers nothing, for a side that only asks."""
+    """Answers nothing, for a side that only sends requests."""
 
     async def answer(self, call: Call) -> object:
         raise unknown_method(call.method)
@@ -78,21 +77,21 @@ class NoHandler:
 
 
 class PeerLimits(Struct, frozen=True):
-    """`requests`: how many of the other side's are answered at once. `noise`: how many messages that are none
-    are passed over before the connection ends; servers print to their output by mistake."""
+    """`requests`: how many of the other side's requests are answered at once. `noise`: how many invalid
+    messages are skipped before the connection ends; servers print to their output by mistake."""
 
     requests: int = 64
     noise: int = 100
 
 
 Cancel = Callable[[Id], tuple[str, object]]
-"""Returns the method and the params of the notification that cancels a request of ours."""
+"""Returns the method and the params of the notification that cancels one of our requests."""
 
 
 class Peer:
-    """`run` reads until the connection ends; `request` and `notify` work meanwhile. `reports_noise`: messages
-    that cannot be read are answered with an error, as a server does. `finishes`: what was asked before the
-    other side stopped asking is answered first."""
+    """`run` reads until the connection ends; `request` and `notify` work in the meantime. `reports_noise`:
+    unreadable messages are answered with an error, as a server does. `finishes`: requests from before the
+    other side stopped asking are answered first."""
 
     def __init__(
         self,
@@ -124,8 +123,8 @@ class Peer:
         return self._over is not None
 
     async def request(self, method: str, params: object) -> bytes:
-        """Return the result as JSON. Raises RpcError if the other side refuses, ConnectionLost if it goes
-        away. A caller that is cancelled cancels the request."""
+        """Return the result as JSON. Raises RpcError if the other side refuses, ConnectionLost if it
+        disconnects. A cancelled caller cancels the request."""
         if self._over:
             raise ConnectionLost(str(self._over))
         id = next(self._ids)
@@ -145,14 +144,16 @@ class Peer:
         await self._send(encode_call(method, params))
 
     def cancel(self, id: Id, *, reply: bool = True) -> None:
-        """Cancel what is answered right now. Without `reply` the other side hears no more of it."""
+        """Cancel a request that is being answered. Without `reply` the other side hears nothing more of
+        it."""
         if task := self._answering.get(id):
             if not reply:
                 self._unheard.add(id)
             task.cancel()
 
     async def run(self) -> None:
-        """Read and answer until the connection ends; then those who wait for a reply get ConnectionLost."""
+        """Read and answer until the connection ends; then callers that wait for a reply get
+        ConnectionLost."""
         reason: HoneError = ConnectionLost("The connection was closed.")
         try:
             await self._read()
@@ -196,10 +197,10 @@ class Peer:
             await self._send(encode_fault(message.id, busy))
         else:
             self._answering[message.id] = asyncio.create_task(self._answer(message, message.id))
-            await asyncio.sleep(0)  # it begins before the next message is taken, which may cancel it
+            await asyncio.sleep(0)  # it begins before the next message is read, which may cancel it
 
     def _settle(self, reply: RpcReply) -> None:
-        """Hand a reply to the one who waits; nobody waits for what was cancelled."""
+        """Pass a reply to its caller. A cancelled request has none."""
         waiting = None if reply.id is None else self._waiting.get(reply.id)
         if waiting is None or waiting.done():
             return
@@ -262,7 +263,7 @@ def unknown_method(method: str) -> RpcError:
 
 
 def read_params(call: Call, type: type[T]) -> T:
-    """Return the params of a call as a value. Raises RpcError if they are not of that type."""
+    """Return the params of a call as a value. Raises RpcError if they have another type."""
     try:
         return msgspec.json.decode(call.params, type=type)
     except (msgspec.DecodeError, RecursionError) as error:

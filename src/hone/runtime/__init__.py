@@ -1,1 +1,1 @@
-"""Run sessions, with the models, tools, permissions and triggers that they need."""
+"""Run sessions with the models, tools, permissions and triggers they need."""

@@ -1,4 +1,4 @@
-"""Have the database of a home to oneself, and say who else uses it."""
+"""Get exclusive access to a home's database, and say who else uses it."""
 
 import os
 from collections.abc import Iterator
@@ -14,12 +14,12 @@ from hone.stores.home import FILE
 
 PROCESSES = Path("/proc")
 SHOWN = 3
-"""Processes that an error names."""
+"""The most processes that an error names."""
 
 
 @contextmanager
 def alone_in(home: Path) -> Iterator[apsw.Connection | None]:
-    """Keep other processes from opening the home's database, and give it; None if there is none. Raises
+    """Keep other processes from opening the home's database, and return it; None if there is none. Raises
     StoreError if another process has it open."""
     path = home / FILE
     if find_worker(home) is not None:
@@ -50,11 +50,11 @@ def _seize(connection: apsw.Connection, home: Path) -> None:
             "End every hone that runs, such as a chat or a server, and try again."
         ) from error
     except apsw.Error:
-        return  # it is damaged; who reads it finds out
+        return  # the database is damaged; its next reader will notice
 
 
 def find_users(path: Path) -> list[str]:
-    """Name some of the other processes that have a file open, where the system tells: Linux does."""
+    """Name some of the other processes that have a file open, on systems that tell: Linux does."""
     found: list[str] = []
     with suppress(OSError):
         wanted = os.stat(path)
@@ -66,7 +66,7 @@ def find_users(path: Path) -> list[str]:
 
 
 def _has_open(process: Path, wanted: os.stat_result) -> bool:
-    with suppress(OSError):  # somebody else's, or it has just ended
+    with suppress(OSError):  # another user's process, or it has just ended
         for handle in (process / "fd").iterdir():
             with suppress(OSError):
                 if os.path.samestat(handle.stat(), wanted):

@@ -15,13 +15,13 @@ from hone.files.atomic import open_file
 from hone.runtime.pictures import split_words
 
 MOST, LARGEST = 20, 100_000
-"""Files in one message, and bytes of each that are read."""
+"""The most files in one message, and bytes to read of each."""
 AFTER = ",.;:!?)"
-"""What may follow a path in a sentence without being a part of it."""
+"""Characters that may follow a path in a sentence without belonging to it."""
 
 
 def find_files(words: str, folder: Path) -> list[Path]:
-    """Return the files that a message names as @path. An @word that names no file is a word."""
+    """Return the files that a message names as @path. Ignore an @word that names no file."""
     named = [word[1:] for word in split_words(words) if word.startswith("@") and len(word) > 1]
     found = (_find(name, folder) for name in named)
     return list(dict.fromkeys(path for path in found if path))
@@ -37,7 +37,7 @@ def _find(name: str, folder: Path) -> Path | None:
 
 
 async def read_files(files: Sequence[Path], folder: Path, labels: FileLabels) -> list[Attachment]:
-    """Return files as attachments. Raises Refused for what cannot be read or is not text."""
+    """Return files as attachments. Raises Refused for a file that cannot be read or is not text."""
     if len(files) > MOST:
         raise Refused(f"A message takes at most {MOST} files.")
     return [await asyncio.to_thread(_read, file, folder, labels) for file in files]
@@ -57,7 +57,7 @@ def _read(path: Path, folder: Path, labels: FileLabels) -> Attachment:
 
 
 def decode(data: bytes, size: int, name: str) -> str:
-    """Return the text of a file, cut where it is too long. Raises Refused for what is not text."""
+    """Return the text of a file, truncated if it is too long. Raises Refused if it is not text."""
     kept = data[:LARGEST]
     if b"\0" in kept:
         raise Refused(f"{name} is not a text file. Without the @ its name is sent as a word.")

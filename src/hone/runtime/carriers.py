@@ -1,4 +1,4 @@
-"""Programs that run another program: where its words begin behind theirs, and what they add to them."""
+"""Programs that run another program: where that program's words begin, and what they add to them."""
 
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
@@ -9,9 +9,9 @@ from hone.core.regex import regex
 
 ELEVATORS = frozenset({"sudo", "doas", "run0"})
 MOST = 64
-"""Words that one program may add to those of another."""
+"""The most words that one program may add to another's."""
 LONGEST = 500
-"""Characters of a value that is put into other words."""
+"""The most characters of a value that is inserted into other words."""
 
 _TAKES: dict[str, tuple[str, int]] = {
     # name: letters of the options that take a value, and how many words come before the command
@@ -61,7 +61,7 @@ class Unwrapped(Struct, frozen=True):
 
 
 def unwrap(words: Sequence[str]) -> Unwrapped:
-    """Take away what stands before the program that does the work. A carrier without a command stays."""
+    """Remove what precedes the program that does the work. A carrier without a command stays."""
     carriers: list[str] = []
     options: list[tuple[str, str]] = []
     texts: list[str] = []
@@ -89,7 +89,7 @@ def base(word: str) -> str:
 
 
 def _options(words: Sequence[str], at: int, valued: str) -> tuple[list[tuple[str, str]], int]:
-    """The options from here on, each with its value, and where they end."""
+    """Return the options from here on, each with its value, and where they end."""
     found: list[tuple[str, str]] = []
     while at < len(words) and words[at].startswith("-") and words[at] != "-":
         word = words[at]
@@ -136,7 +136,8 @@ _EXECUTES = frozenset({"-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec
 
 
 def found_paths(program: str, words: Sequence[str]) -> tuple[str, ...]:
-    """What `find` or `fd` names, as paths: where it looks, with {} below if it does not name everything."""
+    """Return the paths that `find` or `fd` names: where it looks, with {} below unless it matches
+    everything."""
     if program in {"fd", "fdfind"}:
         own = takewhile(lambda word: word not in _EXECUTES, words)
         operands = [word for word in own if not word.startswith("-")]
@@ -153,13 +154,13 @@ def found_paths(program: str, words: Sequence[str]) -> tuple[str, ...]:
 
 
 def _narrows(words: Sequence[str], at: int) -> bool:
-    """Whether the test at this place leaves only some of the files."""
+    """Tell whether the test at this position selects only some of the files."""
     negated = at > 0 and words[at - 1] in {"!", "-not"}
     return words[at].startswith(_TESTS) and words[at + 1] not in _ANYTHING and not negated
 
 
 def executed(program: str, words: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """The commands that `find` or `fd` runs for what it finds, with the paths in the place of {}."""
+    """Yield the commands that `find` or `fd` runs for its matches, with the paths in place of {}."""
     paths = found_paths(program, words)
     at = 0
     while at < len(words):
@@ -176,7 +177,8 @@ def executed(program: str, words: Sequence[str]) -> Iterator[tuple[str, ...]]:
 
 
 def filled(command: Sequence[str], mark: str, paths: Sequence[str]) -> tuple[str, ...]:
-    """The command with the paths in the place of the mark; a mark inside a word becomes the first one."""
+    """Return the command with the paths in place of the mark. Inside a word, the mark becomes the first
+    path."""
     found: list[str] = []
     left = MOST
     for word in command:

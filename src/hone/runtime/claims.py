@@ -1,4 +1,4 @@
-"""Be the worker of a home, and say that a turn is on: with kernel locks. Each ends with its process; none
+"""Hold kernel locks for the worker of a home and for running turns. Each lock ends with its process; none
 times out."""
 
 import os
@@ -11,12 +11,12 @@ from hone.files.atomic import hold_file, make_folder
 from hone.files.locks import FOLDER, acquire, is_locked, release
 
 WORKER = "worker.pid"
-"""It says which process the worker is."""
+"""The file that names the worker's process."""
 
 
 @contextmanager
 def hold_worker(home: Path) -> Iterator[bool]:
-    """Be the worker of this home. False if there is one."""
+    """Become the worker of this home. Yield False if there is one."""
     with hold_file(home / FOLDER / WORKER) as handle:
         if handle is not None:
             os.truncate(handle, 0)
@@ -25,7 +25,7 @@ def hold_worker(home: Path) -> Iterator[bool]:
 
 
 def find_worker(home: Path) -> int | None:
-    """Return the process that is the worker of this home; None if there is none."""
+    """Return the process that is this home's worker; None if there is none."""
     path = home / FOLDER / WORKER
     with suppress(OSError, ValueError):
         return int(path.read_text("ascii")) if is_locked(path) else None
@@ -33,8 +33,8 @@ def find_worker(home: Path) -> int | None:
 
 
 def stop_worker(home: Path) -> int | None:
-    """Tell the worker to end in order, and return its process; None if there is none. The lock is looked at
-    once more when the process is at hand."""
+    """Ask the worker to end in order, and return its process; None if there is none. The lock is checked
+    again once there is a handle on the process."""
     found = find_worker(home)
     if found is None:
         return None
@@ -47,7 +47,8 @@ def stop_worker(home: Path) -> int | None:
 
 @contextmanager
 def _hold_process(number: int) -> Iterator[Callable[[int], None]]:
-    """Yield what signals a process. On Linux it never reaches another process that got the number since."""
+    """Yield a function that signals a process. On Linux it never reaches another process that got the same
+    number."""
     if not hasattr(os, "pidfd_open"):
         yield lambda kind: os.kill(number, kind)
         return
@@ -59,8 +60,8 @@ def _hold_process(number: int) -> Iterator[Callable[[int], None]]:
 
 
 class Presence:
-    """Tells other processes on this home that a turn of the user's is on, with one file a process. A home
-    that cannot be written tells nobody, and hears of nobody."""
+    """Tells other processes on this home that a turn of the user's is running, with one file per process. On
+    a read-only home it tells nobody, and hears nothing."""
 
     def __init__(self, home: Path, process: int | None = None) -> None:
         self._folder = home / FOLDER
@@ -75,13 +76,13 @@ class Presence:
 
     def leave(self) -> None:
         if self._handle is not None:
-            with suppress(OSError):  # a file that stays is locked by nobody
+            with suppress(OSError):  # nobody holds a lock on a leftover file
                 self._path.unlink()
             release(self._handle)
             self._handle = None
 
     def is_elsewhere(self) -> bool:
-        """Tell whether the user's turn is on in another process."""
+        """Tell whether another process runs a turn of the user's."""
         with suppress(OSError):
             return any(is_locked(path) for path in self._folder.glob("turn-*.lock") if path != self._path)
         return False

@@ -1,9 +1,9 @@
-"""Find the simple commands in a line for bash: also those in substitutions, behind `sudo` or `xargs`, and in
-texts that the line hands to a shell.
+"""Find the simple commands in a bash command line, including those in substitutions, behind `sudo` or
+`xargs`, and in texts that the line passes to a shell.
 
-Use it for advice and for permission rules. For advice it follows variables and texts as far as they can be
-read in the line itself; scripts and other programs can hide anything. For rules there is `plain`: only then
-are `argv` exactly the words that the shell runs.
+Use it for advice and for permission rules. For advice it follows variables and texts as far as the line
+itself shows them; scripts and other programs can hide anything. For rules there is `plain`: only then are
+`argv` exactly the words that the shell runs.
 """
 
 import re
@@ -33,12 +33,12 @@ _GIT_COMMAND = regex(
     re.IGNORECASE,
 )
 _DEPTH = 4
-"""Levels of texts that are handed to a shell."""
+"""The deepest nesting of texts passed to a shell."""
 
 
 def simple_commands(text: str) -> Iterator[Simple]:
-    """Yield every command in the text. Those inside of others count, too: a rule that allows the text has to
-    allow each. A text without any, such as a comment, runs nothing."""
+    """Yield every command in the text. Nested commands count, too: a rule that allows the text has to allow
+    each. A text without commands, such as a comment, runs nothing."""
     reader = _Reader(budget=6 * len(text) + 1000)
     yield from reader.read(text, 0)
 
@@ -70,7 +70,7 @@ class _Reader:
         return [*found, Simple("", (), unread=True)] if line.too_deep else found
 
     def _read_inside(self, command: Simple, text: str, depth: int) -> list[Simple]:
-        """The commands in a text that this one runs: in a shell of their own, or in this one."""
+        """Return the commands in a text that this command runs, in a new shell or in the same one."""
         self.texts += 1
         own = (*command.scope, -self.texts)
         in_this_shell = command.program in {"eval", *SOURCES}
@@ -91,7 +91,7 @@ class _Reader:
                 found += self._carried(command, depth)
                 self._note(command)
                 last = command
-            # What follows a group reads what its last command says.
+            # What follows a group reads the output of its last command.
             pipe = self._pipe(pipe, last) if last and each.operator in ("|", "|&") else _Pipe()
         return found
 
@@ -103,7 +103,7 @@ class _Reader:
     def _command(
         self, parsed: ParsedCommand, pipe: _Pipe, depth: int, *, certain: bool
     ) -> tuple[list[Simple], Simple | None]:
-        """The commands inside of this one, and this one, unless it has nothing but reserved words."""
+        """Return the commands inside this one, and this one, unless it has only reserved words."""
         nested: list[Simple] = []
         words = _without_keywords(parsed.words, is_first=not pipe.programs)
         if len(words) > 1 and words[0].is_bare and words[0].text == "function":
@@ -143,7 +143,7 @@ class _Reader:
         )
 
     def _assignments(self, words: list[ParsedWord], nested: list[Simple], depth: int) -> tuple[str, ...]:
-        """Take the assignments from the beginning of the words, and remember what they set."""
+        """Remove the leading assignments from the words, and remember what they set."""
         found: list[str] = []
         while words and _ASSIGNMENT.match(words[0].bare_start):
             found.append("".join(self._fields(words.pop(0), nested, depth, split=False)))
@@ -174,7 +174,7 @@ class _Reader:
                 self.files[target.removeprefix("./")] = said
 
     def _fields(self, word: ParsedWord, nested: list[Simple], depth: int, *, split: bool = True) -> list[str]:
-        """The words that this one becomes, as far as it is known."""
+        """Return the words that this word expands to, as far as they are known."""
         fields: list[list[str]] = [[]]
         for piece in word.pieces:
             values = self._values(piece, nested, depth, split=split)
@@ -227,7 +227,7 @@ class _Reader:
         return replace(command, targets=tuple(targets), reads=tuple(reads), input=text)
 
     def _carried(self, command: Simple, depth: int) -> list[Simple]:
-        """The commands in the words and in the input of this one."""
+        """Return the commands in the words and in the input of this command."""
         found: list[Simple] = []
         for words in executed(command.program, command.words) if command.program in _FINDERS else ():
             inner = replace(self._simple(words, _Pipe()), scope=command.scope)
@@ -239,7 +239,7 @@ class _Reader:
         return found
 
     def _texts(self, command: Simple) -> Iterator[str]:
-        """The texts that this command runs as a shell does."""
+        """Yield the texts that this command runs as a shell does."""
         yield from unwrap(command.argv).texts
         words = command.words
         if command.program in SHELLS:
@@ -265,7 +265,8 @@ class _Reader:
 
 
 def _without_keywords(words: Sequence[ParsedWord], *, is_first: bool) -> list[ParsedWord]:
-    """The words from the first one that is not reserved. `time` is, where a pipeline begins."""
+    """Return the words from the first one that is not reserved. `time` is reserved at the start of a
+    pipeline."""
     at, before = 0, "" if is_first else "|"
     while at < len(words) and words[at].is_bare:
         text = words[at].text
@@ -278,7 +279,7 @@ def _without_keywords(words: Sequence[ParsedWord], *, is_first: bool) -> list[Pa
 
 
 def _git_texts(words: Sequence[str]) -> Iterator[str]:
-    """The commands in the settings that a git command brings along."""
+    """Yield the commands in the settings passed to a git command."""
     for before, word in pairwise(words):
         setting = _GIT_COMMAND.match(word) if before == "-c" else None
         if setting:
@@ -286,7 +287,7 @@ def _git_texts(words: Sequence[str]) -> Iterator[str]:
 
 
 def _given(words: Sequence[str], options: dict[str, str], pipe: _Pipe) -> tuple[tuple[str, ...], bool]:
-    """The words of a command that xargs runs, and whether some of them are not known."""
+    """Return the words of a command that xargs runs, and whether some of them are unknown."""
     mark = options.get("I") or ("{}" if "i" in options else "")
     source = pipe.source
     if pipe.text is not None:
@@ -299,5 +300,5 @@ def _given(words: Sequence[str], options: dict[str, str], pipe: _Pipe) -> tuple[
 
 
 def _said(commands: Sequence[Simple]) -> str | None:
-    """What a substitution becomes, if it is one command that says what is written in it."""
+    """Return the output of a substitution, if it is one command that prints a literal text."""
     return known_output(commands[0]) if len(commands) == 1 else None

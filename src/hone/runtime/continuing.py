@@ -1,4 +1,4 @@
-"""Decide where a stored conversation continues, and whether the agent of today is the one that had it."""
+"""Decide where a stored conversation continues, and whether today's agent still matches it."""
 
 import json
 from datetime import datetime
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 
 def has_same_shape(agent: Agent, stored: StoredSession) -> bool:
-    """Tell whether an agent has the model and the tools that a stored conversation was had with. Those of
-    servers may come and go."""
+    """Tell whether an agent has the model and the tools of a stored conversation. Tools of servers may come
+    and go."""
     today, then = agent.prefix, stored.prefix
     if today.model != then.model:
         return False
@@ -37,15 +37,16 @@ def _own_tools(prefix: Prefix) -> list[str]:
 
 
 def model_of(stored: StoredSession) -> str:
-    """Return the model of a conversation; empty if it was imported: the default model continues it."""
+    """Return the model of a conversation; empty if it was imported, so that the default model continues
+    it."""
     return "" if stored.prefix.provider == IMPORTED else stored.prefix.model
 
 
 def find_folder(
     header: Header, otherwise: Path, notices: list[str], enclosure: "Enclosure | None" = None
 ) -> Path:
-    """Return the folder that a conversation was begun in, unless tools must stay in an enclosure. Where it is
-    gone, a notice says what is used."""
+    """Return the folder in which a conversation began, unless tools must stay in an enclosure. If it is gone,
+    a notice says which folder is used."""
     folder = text_to_path(header.folder) if header.folder else otherwise
     if enclosure and not folder.resolve().is_relative_to(enclosure.folder):
         return otherwise
@@ -56,8 +57,8 @@ def find_folder(
 
 
 def model_for(stored: StoredSession, wanted: str, settings: Settings) -> str:
-    """Return the model to continue with. Raises Refused if it is a new one that is known not to see, and the
-    conversation has pictures."""
+    """Return the model to continue with. Raises Refused if it is a new one that is known not to see images
+    and the conversation has some."""
     parts = (part for node in stored.transcript.nodes for part in node.message.parts)
     if wanted and any(isinstance(part, Image) for part in parts):
         import_object("hone.runtime.pictures:check_vision")(wanted, settings)

@@ -25,13 +25,14 @@ from hone.runtime.simple import Simple
 from hone.tools.doubts import Danger
 
 _NOWHERE = "/folder"
-"""Stands for a working folder that is not known."""
+"""Stands for an unknown working folder."""
 _CALLS = 16
-"""Commands that are read in one piece of code."""
+"""The most commands to read in one piece of code."""
 
 
 def danger(command: str, folder: str = "") -> Danger | None:
-    """Everything dangerous in the command at once: agreeing to one thing is not agreeing to another."""
+    """Return everything dangerous in the command at once: agreeing to one thing is not agreeing to
+    another."""
     found: dict[str, str] = {}
     root = folder or _NOWHERE
     places: dict[tuple[int, ...], str | None] = {(): root}
@@ -51,14 +52,15 @@ def danger(command: str, folder: str = "") -> Danger | None:
 
 
 def _here(places: dict[tuple[int, ...], str | None], scope: tuple[int, ...]) -> str | None:
-    """Where a subshell is: where its own `cd` has led, or the shell around it."""
+    """Return the folder of a subshell: the one that its own `cd` led to, or that of the shell around it."""
     while scope not in places:
         scope = scope[:-1]
     return places[scope]
 
 
 def _stands_alone(command: Simple) -> bool:
-    """Whether its words say all that it does, so that an approval can be for them alone."""
+    """Tell whether a command's words say everything that it does, so that an approval can cover them
+    alone."""
     depends = command.piped or command.inlined or command.open_ended or command.unread
     return not depends and command.input is None
 
@@ -132,7 +134,7 @@ _VALUED = frozenset(
     {"-C", "-n", "-H", "-w", "--prefix", "--context", "--host", "--cwd", "--config", "--namespace"}
     | {"--filter", "--kubeconfig", "--workspace", "--project", "--directory", "--kube-context"}
 )
-"""Options of these programs that stand before the verb and take a value."""
+"""Options of these programs that precede the verb and take a value."""
 
 
 def _by_name(command: Simple) -> str:
@@ -198,7 +200,7 @@ def _lends_all(word: str) -> bool:
 
 
 def _shown(command: Simple) -> tuple[str, ...]:
-    """The words that may be paths: not what is said, and not what is looked for."""
+    """Return the words that may be paths, without quoted text and search patterns."""
     if command.program in {"echo", "printf"}:
         return (*command.targets, *command.reads)
     words = command.words
@@ -212,7 +214,7 @@ def _is_secret(word: str) -> bool:
     return _SECRET.search(word.rpartition("=")[2]) is not None
 
 
-# Repeats have limits: a command may be long, and must not keep us busy.
+# Repeats have limits: a long command must not take long to check.
 _SHAPES = {
     regex(
         r"(?<![\w:.])([\w:.]{1,40})\s{0,9}\(\)\s{0,9}\{[^}]{0,200}?\1\s{0,9}\|\s{0,9}\1\s{0,9}&"

@@ -1,4 +1,4 @@
-"""Judge git commands: what they throw away, and what they rewrite."""
+"""Judge git commands: what they discard, and what they rewrite."""
 
 import re
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ _WIDE = {".", "./", ":/", "*", ":/*"}
 
 
 def judge_git(command: Simple) -> str:
-    """What is dangerous about a git command, whatever options stand before its verb."""
+    """Return what is dangerous about a git command, whatever options precede its verb."""
     if command.program != "git":
         return ""
     words = git_words(command.words)
@@ -43,7 +43,7 @@ def judge_git(command: Simple) -> str:
 
 
 def git_words(words: Sequence[str]) -> tuple[str, ...]:
-    """The words of a git command from its verb on."""
+    """Return the words of a git command from its verb on."""
     at = 0
     while at < len(words) and words[at].startswith("-"):
         at += 2 if words[at] in _VALUED else 1

@@ -1,4 +1,4 @@
-"""Judge a command by the paths that it deletes, writes or opens to others."""
+"""Judge a command by the paths that it deletes, writes or makes accessible to others."""
 
 import os
 import re
@@ -24,7 +24,7 @@ RIGHTS = "changes owners or rights outside the working folder"
 _HOMES = ("~", "$HOME", "${HOME}")
 _FREE = ("/tmp/", "/var/tmp/", "/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/fd/", "/dev/shm/")
 _LONGEST = 4096
-"""Characters of a path that the system takes."""
+"""The most characters in a path that the system accepts."""
 _SCRATCH = ("/tmp", "/var/tmp")
 _ALL = regex(r"(^|/)(?:\*{1,2}|\.\*|\.\[!?\^?\.?\]\*|\{\*,\.\*\})$")
 _GIT = regex(r"(^|/)\.git(/\*?)?$")
@@ -33,13 +33,14 @@ _REMOTE = regex(r"[^/]{1,200}:(?!//)|rsync://")
 
 
 class NamedPath(Struct, frozen=True):
-    """Where a command runs: the working folder, and where the line has gone to, unless that is unknown."""
+    """Where a command runs: the working folder, and the folder that the line has changed to, or None if
+    unknown."""
 
     folder: str
     here: str | None
 
     def whole(self, path: str) -> str | None:
-        """The path from the root or from a home; None if a variable hides it."""
+        """Return the path from the root or from a home; None if a variable hides it."""
         for name in ("$PWD", "${PWD}"):
             path = f".{path.removeprefix(name)}" if path.startswith(name) else path
         for name in _HOMES:
@@ -56,7 +57,7 @@ class NamedPath(Struct, frozen=True):
         return not whole.startswith(_FREE)
 
     def is_everything(self, path: str) -> bool:
-        """Whether the whole working folder is meant, or one around it."""
+        """Tell whether a path means the whole working folder, or one around it."""
         bare = _ALL.sub(r"\1", path) or "."
         whole = self.whole(bare)
         if whole is None:
@@ -65,7 +66,7 @@ class NamedPath(Struct, frozen=True):
 
 
 def go(here: str | None, command: Simple) -> str | None:
-    """Where the line is after this command."""
+    """Return the folder of the line after this command."""
     if command.program == "popd" or command.open_ended:
         return None
     if command.program not in {"cd", "pushd"}:

@@ -36,7 +36,7 @@ _AWKS = frozenset({"awk", "gawk", "mawk", "nawk"})
 
 
 def judge_source(command: Simple) -> str:
-    """What is dangerous about where the text comes from that this command runs."""
+    """Return what is dangerous about the source of the text that this command runs."""
     program = command.program
     if program in SHELLS:
         script, is_text = shell_script(command.words)
@@ -57,7 +57,7 @@ def judge_source(command: Simple) -> str:
 
 
 def downloads(command: Simple) -> frozenset[str]:
-    """The files that this command writes from the network."""
+    """Return the files that this command writes from the network."""
     if command.program not in FETCHERS and FETCHERS.isdisjoint(command.piped):
         return frozenset()
     named = [*command.values("o", "--output"), *command.values("O", "--output-document")]
@@ -68,7 +68,7 @@ def downloads(command: Simple) -> frozenset[str]:
 
 
 def runs(command: Simple) -> str:
-    """The file that this command runs as a script."""
+    """Return the file that this command runs as a script."""
     if command.program in SHELLS:
         script, is_text = shell_script(command.words)
         return "" if is_text else script.removeprefix("./")
@@ -78,7 +78,7 @@ def runs(command: Simple) -> str:
 
 
 class CodeFindings(Struct, frozen=True):
-    """What a piece of code does to files and commands, as far as its strings show."""
+    """What a piece of code does to files and commands, as far as its string literals show."""
 
     deletes: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()
@@ -109,7 +109,7 @@ _COMPUTED = regex(r"environ|ENV|expanduser|home\(|argv|glob|\+|\bf['\"]|\$|join\
 
 
 def code_of(command: Simple) -> str:
-    """The code in another language that this command runs, as far as it stands in the line."""
+    """Return the code in another language that this command runs, as far as the line contains it."""
     if command.program in _AWKS:
         return next(iter(command.operands), "")
     if command.program not in _CODE:
@@ -135,7 +135,7 @@ def read_code(code: str) -> CodeFindings:
 
 
 def _code(command: Simple) -> tuple[str | None, bool]:
-    """The code that is given with an option, and whether the program reads its code from its input."""
+    """Return the code passed in an option, and whether the program reads code from its input."""
     letters = [each for each in _CODE[command.program] if len(each) == 1]
     for word, after in zip(command.words, (*command.words[1:], ""), strict=False):
         name, sign, value = word.partition("=")
@@ -160,7 +160,7 @@ def _string(literal: str) -> str:
 
 
 def is_hidden(command: Simple) -> bool:
-    """Whether the program is not named, and its options are those of `rm -rf`."""
+    """Tell whether an unnamed program gets the options of `rm -rf`."""
     program, flags = command.program, command.flags
     unnamed = any(mark in program for mark in "$`*?[") and program not in ("[", "[[")
     return unnamed and bool(flags & {"r", "R", "--recursive"}) and bool(flags & {"f", "--force"})

@@ -41,7 +41,8 @@ _MARKUP = regex(r"([\\`*_{}\[\]<>()#+\-.!|~&])")
 
 
 def to_json(stored: StoredSession, clean: Clean) -> str:
-    """One object: the header and the messages, each with its number and its place in the hash chain."""
+    """Return one object: the header and the messages, each with its number and its place in the hash
+    chain."""
     return json.dumps(to_data(stored, clean), indent=2) + "\n"
 
 
@@ -52,7 +53,7 @@ def to_data(stored: StoredSession, clean: Clean) -> dict[str, Any]:
 
 
 def window_to_data(window: MessageWindow, clean: Clean) -> dict[str, Any]:
-    """The header, and the messages of the window with their numbers."""
+    """Return the header, and the messages of the window with their numbers."""
     header = window.header
     return {
         "session": header.id,
@@ -69,7 +70,8 @@ def window_to_data(window: MessageWindow, clean: Clean) -> dict[str, Any]:
 
 
 def to_markdown(stored: StoredSession, clean: Clean) -> str:
-    """For people. What was said stands in fences it cannot close, so that no message looks like structure."""
+    """Return Markdown for people. Messages are in fences that they cannot close, so that none looks like
+    structure."""
     header = stored.header
     rows = [
         f"# {_escaped(clean(header.title)) or f'Session {header.id}'}",
@@ -136,7 +138,8 @@ def _section(part: Part, clean: Clean) -> list[str]:
 
 
 def cleaned(arguments: str, clean: Clean) -> str:
-    """As text, where a key tells what its value is, and value by value, where no escape is in the way."""
+    """Clean a text, as a whole where keys say what their values are, and value by value where no escapes
+    interfere."""
     text = clean(arguments)
     try:
         value = json.loads(text)
@@ -165,12 +168,12 @@ def _fenced(text: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    """One line of words that mean nothing but themselves."""
+    """Escape words for one line, so that they have no special meaning."""
     return _MARKUP.sub(r"\\\1", " ".join(text.split()))
 
 
 def lineage(headers: Mapping[SessionId, Header], header: Header) -> list[Header]:
-    """Return the session, its parent, and so on up. A parent may be gone, and names can go in circles."""
+    """Return the session, its parent, and so on up. A parent may be gone, and ids can form a cycle."""
     line, seen = [header], {header.id}
     while (parent := headers.get(line[-1].parent or SessionId(""))) and parent.id not in seen:
         seen.add(parent.id)

@@ -36,12 +36,12 @@ from hone.settings.sections import Guardrails
 Remember = Callable[[ToolCall, Outcome], Awaitable[None]]
 
 _QUICK = re.compile(r"\b0\.\d s\b")
-"""How long a quick command took, which is no part of its result."""
+"""How long a quick command took, which does not count as part of its result."""
 
 
 class Attempt(Struct, frozen=True):
     """A call that was made. `arguments` are canonical; `writes` is declared by the tool; `unknown`: there is
-    no such tool; `new`: it has brought about what was not there before in this turn."""
+    no such tool; `new`: it has achieved something new in this turn."""
 
     tool: str
     arguments: str
@@ -64,7 +64,7 @@ class CallCounts(Struct, frozen=True):
 
 
 def tally(attempts: Sequence[Attempt], tool: str, arguments: str, *, unknown: bool = False) -> CallCounts:
-    """How often this call has gone wrong, or nowhere, so far."""
+    """Count how often this call has failed or made no progress so far."""
     since = _since_write(attempts, (tool, arguments))
     same = [each for each in since if each.arguments == arguments and each.tool == tool]
     if unknown:
@@ -74,8 +74,8 @@ def tally(attempts: Sequence[Attempt], tool: str, arguments: str, *, unknown: bo
 
 
 def is_new(attempts: Sequence[Attempt], made: Attempt) -> bool:
-    """Tell whether a call has succeeded with another result than before; with arguments that it did not get
-    before, if it writes."""
+    """Tell whether a call has succeeded with a new result. A tool that writes must also have new
+    arguments."""
     if made.failed:
         return False
     before = (each for each in attempts if each.call == made.call and not each.failed)
@@ -83,12 +83,12 @@ def is_new(attempts: Sequence[Attempt], made: Attempt) -> bool:
 
 
 def _since_write(attempts: Sequence[Attempt], call: tuple[str, str]) -> Sequence[Attempt]:
-    """What was tried as things stand now: a test that fails again after an edit is another test."""
+    """Return the attempts since the last new write: a test that fails again after an edit is another test."""
     return _since(attempts, lambda each: each.writes and each.new and each.call != call)
 
 
 def _since(attempts: Sequence[Attempt], event: Callable[[Attempt], bool]) -> Sequence[Attempt]:
-    """What came after the last such attempt; all of them if there was none."""
+    """Return the attempts after the last match; all of them if there was none."""
     for back, each in enumerate(reversed(attempts)):
         if event(each):
             return attempts[len(attempts) - back :]
@@ -100,7 +100,7 @@ def _failures(attempts: Sequence[Attempt]) -> int:
 
 
 def _unknown(attempts: Sequence[Attempt]) -> int:
-    """Calls of tools that do not exist, since something new last succeeded."""
+    """Count the calls of tools that do not exist, since something new last succeeded."""
     return sum(each.unknown for each in _since(attempts, lambda each: each.new))
 
 
@@ -110,7 +110,7 @@ def _repeats(attempts: Sequence[Attempt]) -> int:
 
 
 def refusal(counts: CallCounts, thresholds: Guardrails) -> str | None:
-    """Why the next call of this kind is not made; None if it is."""
+    """Return why the next call of this kind is refused; None if it is not."""
     if _reached(counts.same_call, thresholds.same_call[1]):
         return (
             f"Not run: this call has failed {counts.same_call} times with these arguments. "
@@ -139,7 +139,7 @@ def _explain_tool(counts: CallCounts) -> str:
 
 
 def warning(counts: CallCounts, thresholds: Guardrails, *, failed: bool) -> str | None:
-    """What is said beside the result that has just come back and is in the counts."""
+    """Return a warning to go with the result that has just been counted."""
     if failed and _reached(counts.same_call, thresholds.same_call[0]):
         return f"this call has failed {counts.same_call} times this way: change the arguments or the approach"
     if failed and _reached(counts.same_tool, thresholds.same_tool[0]):
@@ -158,7 +158,7 @@ def _reached(count: int, threshold: int) -> bool:
 
 
 class Guard:
-    """The attempts of one turn, and how many replies in a row were refused."""
+    """Watches the calls of one turn, and counts how many replies in a row were refused."""
 
     def __init__(self, thresholds: Guardrails) -> None:
         self.thresholds = thresholds
@@ -203,7 +203,7 @@ class Guard:
 
 
 class RememberingGuard:
-    """Remembers of each result why it is foreign. It sees calls that reach no tool, too."""
+    """Remembers why each result is foreign. It sees calls that reach no tool, too."""
 
     def __init__(self, guard: CallGuard, remember: Remember) -> None:
         self._guard = guard
@@ -221,7 +221,7 @@ class RememberingGuard:
 
 
 class MonitoredGuard:
-    """Tells monitors of each call, those that reach no tool included."""
+    """Reports each call to monitors, including those that reach no tool."""
 
     def __init__(self, guard: CallGuard, monitors: Monitors) -> None:
         self._guard = guard
@@ -243,7 +243,7 @@ class MonitoredGuard:
 
 
 def _value(arguments: str) -> str:
-    """One spelling per JSON value; what is no JSON stands for itself."""
+    """Return one spelling per JSON value. Text that is not JSON stays as it is."""
     try:
         value: object = msgspec.json.decode(arguments.strip() or "{}")
         return msgspec.json.encode(value, order="sorted").decode()

@@ -21,11 +21,11 @@ from hone.runtime.trust import Folders, OwnersList
 
 NAMES = ("AGENTS.md", "CLAUDE.md", ".hone/instructions.md")
 LIMIT = 32_000
-"""Bytes."""
+"""The most bytes to read."""
 
 
 class FoundInstructions(Struct, frozen=True):
-    """`digest` is that of the very bytes that were read."""
+    """`digest` is that of the exact bytes that were read."""
 
     name: str
     text: str
@@ -33,13 +33,13 @@ class FoundInstructions(Struct, frozen=True):
 
 
 class UnusedInstructions(Struct, frozen=True):
-    """There is such a file, and `why` says in one sentence why it is not used."""
+    """The file exists, and `why` says in one sentence why it is not used."""
 
     why: str
 
 
 def look(folder: Path) -> FoundInstructions | UnusedInstructions | None:
-    """What is there, trusted or not."""
+    """Return the file that exists, trusted or not."""
     for name in NAMES:
         try:
             with find_path(folder.resolve(), name) as place:
@@ -59,7 +59,7 @@ def look(folder: Path) -> FoundInstructions | UnusedInstructions | None:
 
 
 def _read(place: Place, folder: Path) -> bytes:
-    """Links within the folder may be followed."""
+    """Read a file. Links within the folder may be followed."""
     if not place.path.is_relative_to(folder):
         raise Refused("is a link out of this folder")
     if not place.exists:
@@ -80,14 +80,15 @@ def _understood(name: str, data: bytes) -> FoundInstructions | UnusedInstruction
 
 
 class Instructions:
-    """Which of these files the owner has seen, by their bytes. `seen` holds items of a path and a digest."""
+    """The instruction files that the owner has seen, by their bytes. `seen` holds items of a path and a
+    digest."""
 
     def __init__(self, folders: Folders, seen: OwnersList) -> None:
         self._folders = folders
         self._seen = seen
 
     def of(self, folder: Path) -> FoundInstructions | UnusedInstructions | None:
-        """What may enter a prompt, or why it may not. Of an untrusted folder nothing is said."""
+        """Return what may enter a prompt, or why it may not. An untrusted folder yields nothing."""
         if not self._folders.trusts(folder):
             return None
         found = look(folder)
@@ -100,7 +101,8 @@ class Instructions:
         return UnusedInstructions(f"{found.name} is not used until you have seen it: `hone trust` shows it.")
 
     def trust(self, folder: Path, shown: FoundInstructions | None) -> None:
-        """The folder, and its instructions as they were shown. Raises Refused if they are others by now."""
+        """Trust the folder, and its instructions as they were shown. Raises Refused if they have changed
+        since."""
         if shown and look(folder) != shown:
             raise Refused(f"{shown.name} has changed meanwhile; nothing was trusted. Look again: hone trust")
         if shown:
@@ -132,8 +134,8 @@ def _item(folder: Path, name: str, digest: str) -> str:
 
 
 class PromptSections(Struct, frozen=True):
-    """What a new conversation's prompt is made of, from what is known and trusted now. `say` takes a sentence
-    for the owner, as when a folder's instructions are not used."""
+    """Builds a new conversation's prompt from what is known and trusted now. `say` takes a sentence for the
+    owner, such as that a folder's instructions are not used."""
 
     clock: Clock
     instructions: Instructions
@@ -142,7 +144,8 @@ class PromptSections(Struct, frozen=True):
     def order(
         self, folder: Path, known: Snapshot, added: Iterable[str], tools: Collection[str]
     ) -> Iterable[str]:
-        """Return all sections; `added` are those of plugins and programs. What `tools` lack is not told."""
+        """Return all sections; `added` are those of plugins and programs. Sections about missing tools are
+        left out."""
         return order_sections(
             added,
             index(known.skills, known.total) if "skill_view" in tools else "",

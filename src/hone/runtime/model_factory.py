@@ -35,12 +35,12 @@ if TYPE_CHECKING:
 
 MILLION = 1_000_000
 KEYS_FILE = "keys.json"
-"""Where keys are stored in a home. What reads it is loaded if it is there."""
+"""Where keys are stored in a home. The code that reads it is imported if it exists."""
 LARGE, SMALL = 200_000, 32_000
-"""Tokens. Many models take more, at a price that grows with every call."""
+"""In tokens. Many models accept more, at a price that grows with every call."""
 
 Connector = Callable[[str], Connect | None]
-"""Finds how to reach a provider that a plugin or a feature brings; None: it is none of theirs."""
+"""Returns how to reach a provider of a plugin or a feature; None: it belongs to neither."""
 
 
 def list_providers(settings: Settings) -> tuple[Provider, ...]:
@@ -53,7 +53,7 @@ def list_providers(settings: Settings) -> tuple[Provider, ...]:
 
 
 class KeyedEnvironment(Mapping[str, str]):
-    """The environment, and behind it the keys that are stored in a home. A variable that is set wins."""
+    """The environment, and then the keys that are stored in a home. A variable that is set wins."""
 
     def __init__(
         self, home: Path | None, settings: Settings, environ: Mapping[str, str] = os.environ
@@ -80,7 +80,7 @@ class KeyedEnvironment(Mapping[str, str]):
         return keys.get(name) if keys else ""
 
     def describe(self, name: str) -> str:
-        """Say whether a key is set, stored or not set."""
+        """Return whether a key is set, stored or missing."""
         return "set" if self._environ.get(name) else "stored" if self.stored(name) else "not set"
 
 
@@ -97,14 +97,14 @@ def _keys_path(home: Path) -> str:
 
 @cache
 def _keys_of(home: Path) -> "ProviderKeys":
-    """Keep what was fetched from the keyring, which may ask the owner each time."""
+    """Cache keys from the keyring, which may ask the owner each time."""
     keys: ProviderKeys = import_object("hone.stores.keys:ProviderKeys")(home)
     return keys
 
 
 class ModelFactory:
-    """`is_local` tells whether the owner's own server is in use, which does one thing at a time. `home` is
-    where keys may be stored; `monitors` hear of each call."""
+    """`is_local` tells whether the owner's own server is in use, which serves one request at a time. `home`
+    is where keys may be stored; `monitors` hear of each call."""
 
     def __init__(
         self,
@@ -128,7 +128,7 @@ class ModelFactory:
         await self.http.close()
 
     async def find(self, wanted: str) -> Connection:
-        """Connect to a model by name, or to the object that was given."""
+        """Connect to a model by name, or return the given object."""
         found = await self._find(wanted)
         self.is_local = self.is_local or found.local
         if self._monitors:
@@ -167,7 +167,7 @@ class ModelFactory:
         return (own.window if own else 0) or self._settings.window or (SMALL if local else LARGE)
 
     def price(self, name: str) -> Price | None:
-        """Return what a model costs: as set in hone.toml, else as published; None if neither says."""
+        """Return a model's price: as set in hone.toml, else as published; None if neither is known."""
         own = self._settings.prices.get(name)
         if own is None:
             return PRICES.get(name)
@@ -176,7 +176,7 @@ class ModelFactory:
         return replace(found, cached=cached, written=found.written if own.written is None else own.written)
 
     def cache_rule(self, name: str) -> CacheRule:
-        """Return how prompts of a model are cached."""
+        """Return how a model's prompts are cached."""
         provider, _, model = name.partition("/")
         known = next((each for each in list_providers(self._settings) if each.name == provider), None)
         if known is None:
@@ -185,7 +185,7 @@ class ModelFactory:
         return known.with_rule(model, self._settings.cache, local=local).cache
 
     def terms(self, name: str) -> ModelTerms:
-        """Return how prompts of a model are cached, and what it costs."""
+        """Return how a model's prompts are cached, and its price."""
         return ModelTerms(self.cache_rule(name), self.price(name))
 
     def patient(self, model: Model, price: Price | None) -> Model:
@@ -200,7 +200,7 @@ class ModelFactory:
 
 
 def bound(settings: Settings, default: ReplyBounds) -> ReplyBounds:
-    """Return the bounds of a reply: those that the settings name, the others by default."""
+    """Return the limits of a reply: those in the settings, or the defaults."""
     own = settings.bounds
     return ReplyBounds(
         connect=own.connect or default.connect,

@@ -1,4 +1,4 @@
-"""Find the models that can be used now: by the keys that are there, and by asking servers."""
+"""Find the models that can be used now: by the keys that are set, and by asking servers."""
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,7 +20,7 @@ from hone.models.wrappers import PRICES, Price
 from hone.runtime.model_factory import KeyedEnvironment, ModelFactory
 
 PATIENCE = 5.0
-"""Seconds that a server may take to list its models."""
+"""Seconds that a server gets to list its models."""
 
 
 class ModelOffer(Struct, frozen=True):
@@ -34,7 +34,7 @@ class ModelOffer(Struct, frozen=True):
 
 
 class ModelOffers(Struct, frozen=True):
-    """`notes` say what was found and cannot be used."""
+    """`notes` say what was found but cannot be used."""
 
     usable: tuple[ModelOffer, ...] = ()
     notes: tuple[str, ...] = ()
@@ -48,7 +48,7 @@ async def find_offers(
     more: Sequence[str] = (),
 ) -> ModelOffers:
     """Return what can be used now, in the order in which Hone would choose. `more` are models that the
-    settings name beside those that are built in."""
+    settings name besides the built-in ones."""
     first: dict[str, Provider] = {}
     for each in providers:
         first.setdefault(each.name, each)
@@ -94,7 +94,7 @@ async def _ask(
 
 
 def _is_usual(provider: Provider) -> bool:
-    """Tell whether the address is one that Hone tries by itself."""
+    """Tell whether Hone tries this address by default."""
     return provider in KNOWN
 
 

@@ -22,11 +22,11 @@ from hone.core.work import Work
 from hone.registry import Feature
 
 ALWAYS = ("holdings", "offer_servers", "fetch_skill")
-"""Hooks of a feature that has nothing else to do."""
+"""Hooks that a feature answers even if it has nothing else to do."""
 
 
 class Parts:
-    """The parts of one Hone. `owner` is that Hone: every maker of a part is called with it."""
+    """The parts of one Hone. `owner` is that Hone, the argument of each part's constructor."""
 
     def __init__(self, owner: object, features: Sequence[Feature], plugins: Sequence[str]) -> None:
         self._owner = owner
@@ -36,7 +36,7 @@ class Parts:
 
     @cached_property
     def plugins(self) -> tuple[Part, ...]:
-        """The parts of the plugins that hone.toml names, in its order."""
+        """Return the parts of the plugins in hone.toml, in its order."""
         return tuple(self._plugin(name) for name in self._names)
 
     def get(self, name: str) -> Part:
@@ -48,9 +48,9 @@ class Parts:
         return self._loaded[name]
 
     def having(self, hook: str, folder: Path | None = None) -> Iterator[Part]:
-        """Yield the parts that implement a hook: features by their declaration, then plugins. A `folder` may
-        have a file that gives a feature something to do. One that is off still owns what it has stored, and
-        takes what it is handed."""
+        """Yield the parts that implement a hook: features by their declaration, then plugins. A file in
+        `folder` may give a feature something to do. A feature that is off still owns what it has stored, and
+        accepts what it is given."""
         if hook not in HOOKS:
             raise ValueError(f"a part has no hook {hook!r}")
         for name, feature in self._features.items():
@@ -59,7 +59,7 @@ class Parts:
         yield from self.plugins
 
     async def collect(self, hook: str, *arguments: object) -> list[Any]:
-        """Return what every part gives for a hook that returns several values."""
+        """Return the values of all parts for a hook that returns several."""
         return [each for part in self.having(hook) for each in await getattr(part, hook)(*arguments)]
 
     async def settle_skills(self, names: Sequence[str]) -> None:
@@ -72,7 +72,8 @@ class Parts:
         return await self.collect("shared_entries")
 
     def connect(self, provider: str, *, own: bool) -> Connect | None:
-        """Return how to reach a provider of a plugin or, unless hone.toml has its `own`, of a feature."""
+        """Return how to reach a provider of a plugin or, unless hone.toml configures its `own`, of a
+        feature."""
         for plugin in self.plugins:
             if provider in (models := plugin.models()):
                 return models[provider]
@@ -80,7 +81,7 @@ class Parts:
         return self.get(names[0]).models()[provider] if names and not own else None
 
     async def seed(self, template: str, toolbox: Toolbox) -> SessionSeed:
-        """Return what a conversation begins with. Raises Refused if there are no templates."""
+        """Return the messages that a conversation begins with. Raises Refused if there are no templates."""
         for part in self.having("seed"):
             if seed := await part.seed(template, toolbox):
                 return seed

@@ -1,4 +1,4 @@
-"""Put pictures into a message: read the files, take out metadata, and label the message with their trust."""
+"""Add images to a message: read the files, remove metadata, and lower the message's label to their trust."""
 
 import asyncio
 import os
@@ -18,11 +18,11 @@ from hone.models.vision import is_blind
 from hone.settings import Settings
 
 MOST = 20
-"""Pictures in one message."""
+"""The most images in one message."""
 
 
 class PictureSource(Protocol):
-    """What of a Hone is needed to send pictures."""
+    """The parts of a Hone needed to send images."""
 
     @property
     def settings(self) -> Settings: ...
@@ -34,8 +34,8 @@ class PictureSource(Protocol):
 async def attach(
     words: str, files: Sequence[Path | str], model: str, source: PictureSource
 ) -> tuple[Message, Trust]:
-    """Return the message with its pictures, and its label. Nobody can tell afterwards what came from the
-    words and what from a picture, so together they count as the least of them. Raises Refused."""
+    """Return the message with its images, and its label. Later, nobody could tell the words from the images,
+    so both get the lower label. Raises Refused."""
     check_vision(model, source.settings)
     if len(files) > MOST:
         raise Refused(f"A message takes at most {MOST} pictures.")
@@ -45,7 +45,7 @@ async def attach(
 
 
 def check_vision(model: str, settings: Settings) -> None:
-    """Raises Refused if a model is known not to see pictures."""
+    """Raise Refused if a model is known not to see images."""
     own = settings.models.get(model)
     blind = is_blind(model) if own is None or own.vision is None else not own.vision
     if blind:
@@ -56,8 +56,8 @@ def check_vision(model: str, settings: Settings) -> None:
 
 
 def find_pictures(words: str, folder: Path) -> list[Path]:
-    """Return the pictures that a message names: as @path, or by the whole path alone, which a terminal pastes
-    when a file is dropped on it. Raises Refused for an @path that is not there."""
+    """Return the images that a message names: as @path, or by a path that is the whole message, which a
+    terminal pastes when a file is dropped on it. Raises Refused for a missing @path."""
     found = []
     for word in split_words(words):
         path = word[1:].rstrip(",.;:!?)") if word.startswith("@") else word
@@ -72,7 +72,7 @@ def find_pictures(words: str, folder: Path) -> list[Path]:
 
 
 def split_words(words: str) -> list[str]:
-    """Split as a shell does, so that quotes and backslashes hold names with spaces together."""
+    """Split as a shell does, so that quotes and backslashes keep names with spaces together."""
     try:
         return shlex.split(words.replace("\n", " "), comments=False)
     except ValueError:  # an apostrophe is not always a quote

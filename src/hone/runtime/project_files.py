@@ -1,5 +1,5 @@
-"""Find the files of a project that steer Hone beside its instructions and rules: hooks, agents, and
-servers that speak the Model Context Protocol.
+"""Find the files of a project that steer Hone besides its instructions and rules: hooks, agents, and servers
+for the Model Context Protocol.
 
 None of them counts before the owner has approved its bytes with `hone trust`.
 """
@@ -18,13 +18,13 @@ from hone.runtime.permissions.approval import AGENTS_FOLDERS, HOOKS_FILE, MCP_FI
 from hone.settings.sections import HookSettings
 
 LIMIT = 64_000
-"""Bytes of one file."""
+"""The most bytes of one file."""
 MOST = 100
-"""Agents of one folder."""
+"""The most agents in one folder."""
 
 
 def read_file(folder: Path, name: str) -> ProjectFile | None:
-    """Return a file of a project; None if there is none. Raises Refused for one that cannot be used."""
+    """Return a project's file; None if there is none. Raises Refused for one that cannot be used."""
     folder = folder.resolve()
     try:
         with find_path(folder, name) as place:
@@ -61,7 +61,7 @@ def parse_hooks(file: ProjectFile) -> tuple[HookSettings, ...]:
 
 
 def list_names(folder: Path) -> Iterator[str]:
-    """Yield the names of the files that may be there."""
+    """Yield the names of the files that may exist."""
     yield HOOKS_FILE
     yield from MCP_FILES
     for place in AGENTS_FOLDERS:
@@ -78,7 +78,7 @@ def list_agents(folder: Path, place: str) -> Iterator[str]:
 
 
 def find_files(folder: Path) -> tuple[list[ProjectFile], list[str]]:
-    """Return the files that are there, and why others cannot be used."""
+    """Return the files that exist, and why others cannot be used."""
     found, unused = [], []
     for name in list_names(folder):
         try:

@@ -1,7 +1,8 @@
-"""The queue of commands of one owner: documents, so that any machine may add one, and any worker do it.
+"""The queue of one owner's commands. It consists of documents, so that any machine can add a command and any
+worker can do it.
 
-What a step makes is stored by the step itself, and a step that comes twice finds it there. Here stands only
-what waits, how far it is, and what came of it.
+Each step stores its own results, and a repeated step finds them there. The queue only holds what waits, its
+progress and its result.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,10 +19,10 @@ from hone.core.value import replace
 
 SUFFIX = ".json"
 KEPT = 20
-"""Commands that have ended and are still listed."""
+"""How many ended commands are still listed."""
 TRIES = 3
 FIRST_REST = timedelta(minutes=1)
-"""Before another try, doubled each time."""
+"""The wait before another try, doubled each time."""
 
 
 class CommandQueue:
@@ -43,12 +44,12 @@ class CommandQueue:
             try:
                 self._documents.write(QUEUED, _name(number), msgspec.json.encode(made), NEW)
             except Conflict:
-                continue  # somebody else queued one
+                continue  # another process queued one
             self._forget(known)
             return made
 
     def all(self) -> Sequence[QueuedCommand]:
-        """Return all that are known, oldest first."""
+        """Return all known commands, oldest first."""
         return sorted(self._read_all(), key=lambda each: each.number)
 
     def waiting(self) -> Sequence[QueuedCommand]:
@@ -66,7 +67,7 @@ class CommandQueue:
         return min((each.due or now for each in self.waiting()), default=None)
 
     def note(self, number: int, step: CommandStep) -> None:
-        """Note what a step came to."""
+        """Record the result of a step."""
         if step.again is None:
             self._end(number, CommandState.DONE, step.said)
         else:
@@ -85,8 +86,8 @@ class CommandQueue:
         self._change(number, failed)
 
     def cancel(self, number: int) -> QueuedCommand:
-        """Take a command out of the queue. A step that is at work ends, and none follows. Raises Refused if
-        it has ended."""
+        """Remove a command from the queue. A running step finishes, and none follows. Raises Refused if the
+        command has ended."""
         found = self.find(number)
         if found.state is not CommandState.WAITING:
             raise Refused(f"Command {number} has ended already: {found.state}.")
@@ -98,7 +99,7 @@ class CommandQueue:
         self._change(number, lambda each: replace(each, state=state, said=said, tries=0, ended=now))
 
     def _change(self, number: int, edit: Callable[[QueuedCommand], QueuedCommand]) -> None:
-        """Change a command that waits. One that was cancelled or deleted meanwhile stays so."""
+        """Change a waiting command. One that was cancelled or deleted in the meantime stays so."""
 
         def changed(data: bytes | None) -> bytes | None:
             found = _decode(data, number) if data is not None else None

@@ -22,11 +22,11 @@ from hone.runtime.task_runner import Form
 
 _FENCED = regex(r"```[a-zA-Z]*[ \t]*\n(?P<inside>[\s\S]*?)\n?[ \t]*```")
 LONGEST = 500
-"""Characters of a reason that the model and the user are told."""
+"""The most characters of a reason to show the model and the user."""
 
 
 class AnswerForm(Struct, frozen=True):
-    """What an answer must look like. `decode` makes a value of its JSON, or raises ValueError with the
+    """The required form of an answer. `decode` makes a value from its JSON, or raises ValueError with the
     reason."""
 
     schema: Mapping[str, Any]
@@ -48,13 +48,13 @@ class SendMessage(Protocol):
 
 
 def make_form(returns: Any) -> AnswerForm:
-    """Make the form of a JSON schema, or of a type that msgspec can decode. Raises Refused."""
+    """Return the form for a JSON schema, or for a type that msgspec can decode. Raises Refused."""
     if isinstance(returns, Mapping):
         check_schema(returns)
         return AnswerForm(returns, lambda text: _fit(msgspec.json.decode(text), returns))
     try:
         return AnswerForm(msgspec.json.schema(returns), msgspec.json.Decoder(returns).decode)
-    except (TypeError, AttributeError, KeyError) as error:  # KeyError: two types of one name
+    except (TypeError, AttributeError, KeyError) as error:  # KeyError: two types have the same name
         why = " ".join(str(error).split())
         raise Refused(
             f"No answer can be made into {returns!r}: {why}. "
@@ -69,14 +69,14 @@ def _fit(value: Any, schema: Mapping[str, Any]) -> Any:
 
 
 def extract(text: str) -> str:
-    """Return the JSON of an answer, without the code fence that models like to put around it."""
+    """Return the JSON of an answer, without the code fence that models often put around it."""
     stripped = text.strip()
     fenced = _FENCED.fullmatch(stripped)
     return fenced["inside"].strip() if fenced else stripped
 
 
 def instruct(schema: Mapping[str, Any]) -> str:
-    """Tell the model what to answer with."""
+    """Tell the model the form of its answer."""
     return (
         "# The form of the answer\n"
         "Work as usual, with tools if they help. Then answer with one JSON value and nothing else: no code "
@@ -103,8 +103,9 @@ async def ask_for(
     aside: str = "",
     send: SendMessage | None = None,
 ) -> Returned:
-    """Send a message whose answer must have a form. Only the first message of a conversation has it in the
-    head of its requests, for everything after the head would leave the provider's cache."""
+    """Send a message whose answer must have a form. Only the first message of a conversation puts the form
+    into the head of its requests: later, that would lose the provider's cache of everything after the
+    head."""
     send = send or session.send
     native = None if len(session.transcript) else make_format(form.schema)
     told = "\n".join(filter(None, (aside, instruct(form.schema))))
@@ -126,7 +127,7 @@ async def ask_for(
 
 
 def _read(turn: Turn, form: AnswerForm) -> tuple[Returned, str]:
-    """Return what came of a turn, and why its answer does not fit; nothing if it fits or there is none."""
+    """Return the result of a turn, and why its answer does not fit; nothing if it fits or there is none."""
     if turn.stop is not Stop.ANSWERED:
         return Returned(turn), ""
     text = extract(turn.text)

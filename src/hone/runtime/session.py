@@ -43,15 +43,15 @@ if TYPE_CHECKING:
     from hone.runtime.turn_claims import ConversationClaim
 
 CHILD_CALLS = 30
-"""Model calls of a child that a task was given to."""
+"""The most model calls of a child with a task."""
 TAIL = 0.25
-"""The share of a conversation that stays as it is at its end."""
+"""The share of a conversation, at its end, that compaction keeps."""
 PUT_OFF_EVERY = timedelta(seconds=15)
-"""How often a look is put off in the middle of a turn."""
+"""How often a look is postponed during a turn."""
 LEFT_OUT = "hone.core.opaque:describe_left_out"
-"""Loaded with the first change of models."""
+"""Imported with the first change of models."""
 CONSTRAIN = "hone.models.forms:constrain"
-"""Loaded with the first answer that must have a form."""
+"""Imported with the first answer that must have a form."""
 TASKS = "todo"
 """The tool whose last call is the state of the task."""
 
@@ -61,7 +61,7 @@ def new_id() -> SessionId:
 
 
 Brief = Callable[[int | None, "Session"], Awaitable[SystemNote | None]]
-"""What has become known since this change, unless this session made it known. None: it was never told."""
+"""Returns the news since a change, without this session's own changes. None: it was never told any."""
 
 
 async def silent(_: int | None, __: "Session") -> SystemNote | None:
@@ -69,26 +69,26 @@ async def silent(_: int | None, __: "Session") -> SystemNote | None:
 
 
 class Beside(Protocol):
-    """What goes on beside a conversation and must not be in its way."""
+    """Work that runs beside a conversation and must not disturb it."""
 
     def occupied(self, busy: bool) -> None:
-        """A turn of the user's begins or has ended."""
+        """Note that a turn of the user's begins or has ended."""
         ...
 
     def notify(self) -> None:
-        """Something was queued."""
+        """Note that something was queued."""
         ...
 
 
 class HearEnd(Protocol):
-    """Hears that a turn of the user's has ended, and returns what the model must be told before it may."""
+    """Hears that a turn of the user's has ended. Returns what the model must be told before it may end."""
 
     async def __call__(self, turn: Turn, header: Header, emit: Emit, *, again: bool) -> str: ...
 
 
 class SessionDeps(Struct, frozen=True):
-    """What a session needs besides its agent. `guard` is asked once a turn; `fallback` gives the agent to go
-    on with when the model fails, if there is one; `brief` and `suggest` are asked before the user's words."""
+    """What a session needs besides its agent. `guard` is called once per turn; `fallback` returns the agent
+    that continues if the model fails; `brief` and `suggest` precede the user's words."""
 
     store: Sessions
     clock: Clock
@@ -96,25 +96,26 @@ class SessionDeps(Struct, frozen=True):
     fallback: Callable[[Agent], Agent | None] = lambda _: None
     permissions: Permissions = NoPermissions()
     equip: Callable[[], AbstractAsyncContextManager[Toolbox]] | None = None
-    """Tools of its own for a child, so that its `cd` is not its parent's."""
+    """Separate tools for a child, so that its `cd` does not move its parent."""
     brief: Brief = silent
     remind: Remind | None = None
     suggest: Callable[[str, Transcript, str], Awaitable[str]] | None = None
     topics: Sequence[Topic] = ()
-    """What a conversation can be due for a review of."""
+    """The topics that a conversation can be reviewed for."""
     look_after: Callable[[str], float | None] = lambda _: None
-    """Seconds of silence after which a conversation with a model is looked back over; None: never."""
+    """Seconds of silence before a conversation with a model is looked back over; None: never."""
     beside: Beside | None = None
     ended: HearEnd | None = None
     hire: Callable[[Agent, Helper], Awaitable[Agent]] = employ
     claim: "Callable[[SessionId], ConversationClaim] | None" = None
-    """Keeps other processes out of a conversation for a turn, where several share the store."""
+    """Keeps other processes out of a conversation during a turn, if several share the store."""
     monitors: Monitors = UNMONITORED
 
 
 class Session(Dialog):
-    """Made by Hone. `send` one message at a time; `cancel` from anywhere in the same event loop. `voice` is
-    the label of what is sent: whose words they are. `informed` is the last change that is in the prefix."""
+    """A conversation, made by Hone. `send` one message at a time; `cancel` from anywhere in the same event
+    loop. `voice` is the label of what is sent: whose words they are. `informed` is the prefix's last
+    change."""
 
     def __init__(
         self,
@@ -154,17 +155,16 @@ class Session(Dialog):
 
     @property
     def mode(self) -> Mode:
-        """How much is done without a question. `set_mode` changes it."""
+        """How much is done without a question. Use `set_mode` to change it."""
         return self._deps.permissions.mode
 
     @property
     def asked(self) -> int:
-        """How many questions the owner was asked in this conversation, since it was opened."""
+        """How many questions the owner was asked since this conversation was opened."""
         return self._deps.permissions.asked
 
     def set_mode(self, mode: Mode | str) -> None:
-        """Change what is done without a question, from the next call on. The model is told with the next
-        message."""
+        """Change what is done without a question, from the next call on. The next message tells the model."""
         self._deps.permissions.switch(Mode(mode))
 
     async def send(
@@ -236,7 +236,7 @@ class Session(Dialog):
             self._turn = None
             if self._interrupts:
                 with suppress(asyncio.CancelledError):
-                    await asyncio.sleep(0)  # takes one that came with the turn's last step
+                    await asyncio.sleep(0)  # takes words that came with the turn's last step
         finally:
             for _ in range(self._interrupts):
                 task.uncancel()
@@ -262,8 +262,8 @@ class Session(Dialog):
         return replace(again, nodes=(*turn.nodes, *again.nodes), usage=(*turn.usage, *again.usage))
 
     def cancel(self) -> None:
-        """Stops the model or the tool at once; the turn ends as interrupted and the session can go on. One
-        that has not begun ends as soon as the user's words are stored."""
+        """Stop the model or the tool at once. The turn ends as interrupted, and the session can continue. A
+        turn that has not begun ends as soon as the user's words are stored."""
         if self._turn:
             self._interrupts += 1
             self._turn.cancel()
@@ -273,7 +273,7 @@ class Session(Dialog):
     def fork(
         self, permit: Permit, origin: Origin, limits: Limits | None = None, upto: int | None = None
     ) -> "Session":
-        """The same agent on the same prefix and messages (the first `upto`), with a narrower permit."""
+        """Fork the agent: same prefix, the same first `upto` messages, a narrower permit."""
         shared = self.transcript if upto is None else self.transcript.upto(upto)
         header = Header(
             new_id(),
@@ -287,7 +287,7 @@ class Session(Dialog):
         return Session(header, narrowed, shared.forked(), self._deps, voice=Trust.AGENT)
 
     async def _spawn(self, task: str, emit: Emit, helper: Helper | None = None, /) -> Turn:
-        """A child's task is in the words of its parent, and worth no more than they are."""
+        """Run a child. Its task is in the words of its parent, and has no better label than they have."""
         now, voice = self._deps.clock.now(), min(Trust.AGENT, self.transcript.trust)
         header = Header(new_id(), now, origin=Origin.DELEGATE, folder=self.header.folder, parent=self.id)
         agent = self.agent.narrowed(DELEGATE, Limits(calls=CHILD_CALLS))
@@ -305,13 +305,13 @@ class Session(Dialog):
             return await child.send(task, emit, aside=brief(helper) if helper else "")
 
     async def switch(self, agent: Agent) -> None:
-        """Another model or tool set: the same contents go on under a new prefix."""
+        """Change the model or the tools: the same contents continue under a new prefix."""
         describe: Callable[[Transcript, str, str], str] = import_object(LEFT_OUT)
         self._untold = describe(self.transcript, self.agent.prefix.model, agent.prefix.model)
         await uninterrupted(self._move(agent, self.transcript.rooted(agent.prefix.digest)))
 
     async def relabel(self, transcript: Transcript) -> None:
-        """Continue with other labels of the same messages: the owner trusts by now where they come from."""
+        """Relabel the same messages, since the owner now trusts their source."""
         if transcript.head == self.transcript.head:
             await uninterrupted(self._move(self.agent, transcript))
 
@@ -322,8 +322,8 @@ class Session(Dialog):
         self.agent, self.transcript = agent, moved
 
     async def compact(self, focus: str = "") -> str:
-        """Puts notes in the place of the middle of the conversation, and takes out the examples it began
-        with. Says what was done; nothing if there is too little of both."""
+        """Replace the middle of the conversation with notes, and remove the examples at its start. Return
+        what was done; nothing if there is too little of both."""
         cut, examples, before = plan(self.transcript, TAIL), self.transcript.examples, len(self.transcript)
         if cut is not None:
             await self._summarise(cut, focus, examples)
@@ -344,7 +344,7 @@ class Session(Dialog):
         await uninterrupted(self._replace(short))
 
     async def _replace(self, short: Transcript) -> None:
-        """Before messages give way to notes, what they taught is queued."""
+        """Replace messages with notes, and queue a review of what they taught first."""
         async with self._claimed():
             queued = await self._deps.store.shorten(self.id, self.transcript.head, short, self._topics)
         self._queued = self._queued or queued is not None
@@ -369,7 +369,7 @@ class Session(Dialog):
         return run(equip(self.agent), self.transcript, self.header.origin, context)
 
     async def _fall_back(self, error: ModelError, emit: Emit) -> Agent | None:
-        """Who goes on after this error, with the conversation as it is then."""
+        """Return the agent that continues after this error, with the conversation as it is then."""
         if isinstance(error, Overflow):
             return await self._with_room(error, emit)
         spare = self._deps.fallback(self.agent)
@@ -387,11 +387,11 @@ class Session(Dialog):
             return self.agent
         model = self.agent.model
         if isinstance(error, Crowded) and isinstance(model, Windowed):
-            return replace(self.agent, model=model.model)  # it may fit all the same
+            return replace(self.agent, model=model.model)  # it may still fit
         return None
 
     async def _receive(self, said: Message, voice: Trust, aside: str, emit: Emit) -> None:
-        """Stores the user's words before anything else, and before them what an unfinished turn left open."""
+        """Store the user's words before anything else, preceded by what an unfinished turn left open."""
         parts = [change_text(each, lambda text: visible(sound(text))) for each in said.parts]
         beside: list[Part | None] = []
         if said.note is None:
@@ -402,7 +402,7 @@ class Session(Dialog):
         for message in self.transcript.closing("the turn was cut off"):
             longer = longer.then(message, min(Trust.AGENT, longer.trust), now)
         left_open = longer.nodes[len(self.transcript) :] if self._stored else ()
-        if left_open:  # by itself: what that turn did counts before the next one begins
+        if left_open:  # stored alone: what that turn did counts before the next one begins
             await uninterrupted(self._keep(left_open, None))
         longer = longer.then(said, voice, now)
         seeded = not self._stored and longer.examples
@@ -411,7 +411,7 @@ class Session(Dialog):
             await self._note_use(self.opening, longer.nodes[0].message.template, emit)
 
     async def _begun(self, words: str, emit: Emit) -> Transcript:
-        """The conversation so far; of a new one, what it begins with."""
+        """Return the conversation so far, or what a new one begins with."""
         if self._stored or self.opening is None:
             return self.transcript
         begun, line = await self.opening.begin(words, self.transcript, self.agent.toolbox)
@@ -419,15 +419,15 @@ class Session(Dialog):
         return begun
 
     async def _note_use(self, opening: SessionSeed, template: str, emit: Emit) -> None:
-        """A file that cannot be written is no reason to break off: what was said is stored."""
+        """Count a use of the template. A failed write must not end the turn: the words are stored."""
         try:
             await opening.count(template, self.id)
         except StoreError as error:
             emit(Notice(str(error)))
 
     async def _note(self, aside: str, words: str) -> SystemNote | None:
-        """What goes with the user's words: the news, and what was asked for, or else skills that may fit. The
-        first one of a conversation says, if nothing else, up to where its prefix knows."""
+        """Return the note for the user's words: the news, and what was requested, or else skills that may
+        fit. The first note of a conversation at least says how far its prefix knows."""
         told = find_known(self.transcript)
         since = self._informed if told is None else told
         news = await self._deps.brief(since, self) if self.header.origin is Origin.USER else None
@@ -472,20 +472,20 @@ class Session(Dialog):
 
     @property
     def _topics(self) -> Topics:
-        """What this conversation is ever reviewed for. A plain chat has nothing to write down with."""
+        """The topics that this conversation can be reviewed for. A plain chat has no tools to write with."""
         is_own = self.header.origin is Origin.USER and self.agent.prefix.tools
         return self._due_topics if is_own else frozenset()
 
     def _turn_of(self, longer: Transcript, *, answered: bool) -> TurnSummary | None:
-        """What the last turn adds if it is over, and if that counts for something."""
+        """Return what the last turn adds if it is over and counts."""
         if not self._topics or not is_over(longer):
             return None
         readers = [name for name, tool in self.agent.toolbox.items() if tool.spec.readonly]
         return summarize(last_turn(longer), answered=answered, readers=readers)
 
     def _look(self, longer: Transcript, turn: TurnSummary | None) -> Look | None:
-        """When to look back if nothing follows, stored with the messages, so that nothing depends on how the
-        owner leaves. In the middle of a turn it is put off now and then only."""
+        """Return when to look back if nothing follows. It is stored with the messages, so that nothing
+        depends on how the owner leaves. During a turn it is postponed only now and then."""
         now, trust = self._deps.clock.now(), longer.trust
         last, since = self._last_look or (now, None)
         if trust is since and now - last < PUT_OFF_EVERY and is_midway(self.transcript, longer):

@@ -1,7 +1,7 @@
-"""Parse a line for bash into commands, words and redirections. Nothing is run or expanded.
+"""Parse a bash command line into commands, words and redirections. Nothing is run or expanded.
 
-It reads from left to right and rarely goes back, so a long line costs time in proportion. A line that is not
-valid, or nested too deeply, is marked as uncertain; nothing raises.
+It reads from left to right and rarely goes back, so the time is proportional to the length. A line that is
+invalid or nested too deeply is marked as uncertain; nothing raises.
 """
 
 import re
@@ -22,9 +22,9 @@ from hone.runtime.shell_syntax import (
 )
 
 DEEPEST = 24
-"""Levels of substitutions that are read."""
+"""The deepest nesting of substitutions."""
 RETRIES = 8
-"""Times that `((` may turn out not to be arithmetic."""
+"""How many times `((` may turn out not to be arithmetic."""
 
 _BLANKS = " \t\r"
 _META = frozenset(" \t\r\n;&|()<>")
@@ -49,7 +49,7 @@ def parse(text: str) -> ParsedLine:
 
 
 def _case(words: list[ParsedWord]) -> int:
-    """1 where a `case` begins, whose patterns end with a parenthesis, and -1 where it ends."""
+    """Return 1 where a `case` begins, whose patterns end with a parenthesis, and -1 where it ends."""
     first = words[0] if words else None
     if first is None or not first.is_bare:
         return 0
@@ -58,7 +58,7 @@ def _case(words: list[ParsedWord]) -> int:
 
 @dataclass(slots=True)
 class _Doubts:
-    """What all parsers of one line share."""
+    """State that all parsers of one line share."""
 
     certain: bool = True
     too_deep: bool = False
@@ -137,7 +137,7 @@ class _Parser:
         self.scope = self.scope if deep else (*self.scope, next(self.doubts.scopes))
 
     def _skip_blanks(self) -> bool:
-        """False at the end. A comment is blank, too."""
+        """Skip blanks and comments. Return False at the end."""
         text = self.text
         while self.at < len(text):
             if text[self.at] in _BLANKS:
@@ -156,13 +156,13 @@ class _Parser:
         word = self._word()
         is_redirected = self.text[self.at : self.at + 1] in ("<", ">")
         if is_redirected and _DESCRIPTOR.fullmatch(self.text, start, self.at):
-            return  # the number of what is redirected
+            return  # the number of the redirected stream
         words.append(word)
         if len(words) == 1 and word.text == "[[" and not any(piece.quoted for piece in word.pieces):
             self._condition(words)
 
     def _condition(self, words: list[ParsedWord]) -> None:
-        """Read up to `]]`: no operator ends a command there, and none redirects."""
+        """Read up to `]]`: inside, no operator ends a command or redirects."""
         while self._skip_blanks():
             if self.text[self.at] in _META and not self._is_process():
                 words.append(ParsedWord((WordPiece(PieceKind.UNKNOWN, self.text[self.at]),)))
@@ -226,7 +226,7 @@ class _Parser:
         return ParsedWord(tuple(pieces))
 
     def _plain(self, pieces: list[WordPiece]) -> re.Match[str] | None:
-        """Match text that means itself."""
+        """Match literal text."""
         found = _TEXT.match(self.text, self.at) or _LITERAL_BRACES.match(self.text, self.at)
         return found or (None if pieces else _LONE_BRACKET.match(self.text, self.at))
 
@@ -254,7 +254,7 @@ class _Parser:
             case "<" | ">":
                 self.at += 1
                 return [self._substitution(here, quoted=False)]
-        self.at += 1  # white space that bash does not split at
+        self.at += 1  # white space at which bash does not split
         return [WordPiece(PieceKind.TEXT, here)]
 
     def _single(self) -> WordPiece:
@@ -358,7 +358,7 @@ class _Parser:
         return WordPiece(PieceKind.UNKNOWN, text, quoted, inner=inner)
 
     def _arithmetic(self, mark: str) -> WordPiece | None:
-        """Read ((…)). None where the parentheses turn out to be those of subshells."""
+        """Read ((…)). Return None if the parentheses turn out to be those of subshells."""
         start = self.at
         if self.doubts.retries < 0:
             return None
@@ -377,7 +377,7 @@ class _Parser:
         return None
 
     def _up_to(self, closer: str, *, quoted: bool) -> tuple[ParsedCommand, ...]:
-        """Skip to behind the closing character, and return the commands that are run on the way."""
+        """Skip past the closing character, and return the commands that run on the way."""
         inner: list[ParsedCommand] = []
         opened, text = 0, self.text
         while self.at < len(text):
@@ -402,7 +402,7 @@ class _Parser:
         return self.text[self.at] in "<>" and self.text.startswith("(", self.at + 1)
 
     def _enter(self) -> bool:
-        """False if that is too deep; then the rest of the line is not read."""
+        """Go one level deeper. Return False if that is too deep; then the rest of the line is not read."""
         if self.depth < DEEPEST:
             self.depth += 1
             return True
@@ -412,5 +412,5 @@ class _Parser:
         return False
 
     def _inside(self, text: str) -> "_Parser":
-        """Return a parser for a text that stands inside this one."""
+        """Return a parser for a text inside this one."""
         return _Parser(text, self.doubts, self.depth, self.scope)

@@ -1,4 +1,4 @@
-"""The parts of a line for bash: commands, words and their pieces, as `shell_parser` reads them."""
+"""The parts of a bash command line: commands, words and their pieces, as `shell_parser` reads them."""
 
 import re
 from dataclasses import dataclass
@@ -46,19 +46,19 @@ class ParsedWord(Struct, frozen=True):
 
     @property
     def is_bare(self) -> bool:
-        """Whether it is written without any quotes or expansions, as a reserved word has to be."""
+        """Whether it is written without quotes and expansions, as a reserved word must be."""
         return all(piece.kind is PieceKind.TEXT and not piece.quoted for piece in self.pieces)
 
     @property
     def bare_start(self) -> str:
-        """What stands before the first quote or expansion."""
+        """The text before the first quote or expansion."""
         bare = takewhile(lambda piece: piece.kind is PieceKind.TEXT and not piece.quoted, self.pieces)
         return "".join(piece.text for piece in bare)
 
 
 @dataclass(slots=True)
 class Redirection:
-    """The lines of a here-document are filled in when the parser gets to them."""
+    """The lines of a here-document are added when the parser reaches them."""
 
     operator: str
     target: ParsedWord
@@ -83,7 +83,7 @@ class ParsedLine(Struct, frozen=True):
 
 
 def unescape(text: str) -> str:
-    """Decode what stands in $'…', or in the format of printf."""
+    """Decode the escapes in $'…', or in a printf format."""
     return _ESCAPE.sub(_decode, text)
 
 

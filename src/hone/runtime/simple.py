@@ -1,4 +1,4 @@
-"""A simple command of a shell: one program with its words, and what is known about what it reads and says."""
+"""A simple shell command: one program with its words, and what is known about its input and output."""
 
 import shlex
 from collections.abc import Sequence
@@ -21,14 +21,14 @@ class Simple(Struct, frozen=True):
     program: str
     words: tuple[str, ...]
     piped: tuple[str, ...] = ()
-    """The programs whose output it reads, nearest last."""
+    """The programs whose output it reads, the nearest last."""
     targets: tuple[str, ...] = ()
     """The files that it writes by redirection."""
     elevated: bool = False
-    """A program for other rights, such as sudo, stands before it."""
+    """A program that changes rights, such as sudo, precedes it."""
     argv: tuple[str, ...] = ()
     literal: bool = False
-    """Nothing in its words is expanded, and the whole line was read with certainty."""
+    """Nothing in its words is expanded, and the whole line was parsed with certainty."""
     redirected: bool = False
     assignments: tuple[str, ...] = ()
     reads: tuple[str, ...] = ()
@@ -38,15 +38,15 @@ class Simple(Struct, frozen=True):
     inlined: tuple[str, ...] = ()
     """The programs in its substitutions."""
     input: str | None = None
-    """What it reads, if that is known."""
+    """Its input, if known."""
     carriers: tuple[str, ...] = ()
-    """What runs it: sudo, xargs, find and the like."""
+    """The programs that run it: sudo, xargs, find and the like."""
     open_ended: bool = False
-    """It gets further words that nobody knows yet."""
+    """It gets further, unknown words."""
     scope: tuple[int, ...] = ()
     """The subshells around it, by number."""
     unread: bool = False
-    """Stands for a part of the line that is nested too deeply to be read."""
+    """Stands for a part of the line that is nested too deeply to read."""
 
     @property
     def plain(self) -> bool:
@@ -55,7 +55,7 @@ class Simple(Struct, frozen=True):
 
     @property
     def flags(self) -> frozenset[str]:
-        """Short options one by one, long ones without their values."""
+        """Return short options one by one, long ones without their values."""
         found: set[str] = set()
         for word in self.words:
             if word.startswith("--"):
@@ -69,7 +69,7 @@ class Simple(Struct, frozen=True):
         return tuple(word for word in self.words if not word.startswith("-"))
 
     def values(self, letter: str, *names: str) -> list[str]:
-        """The values of an option, written as -o VALUE, -oVALUE, --output VALUE or --output=VALUE."""
+        """Return the values of an option, written as -o VALUE, -oVALUE, --output VALUE or --output=VALUE."""
         found: list[str] = []
         for word, after in zip(self.words, (*self.words[1:], ""), strict=False):
             name, sign, value = word.partition("=")
@@ -84,7 +84,7 @@ class Simple(Struct, frozen=True):
 
 
 def shell_script(words: Sequence[str]) -> tuple[str, bool]:
-    """What a shell is told to run: a file, or with -c a text; nothing if it reads its input."""
+    """Return what a shell is told to run: a file, or with -c a text; nothing if it reads its input."""
     is_text, at = False, 0
     while at < len(words) and words[at].startswith(("-", "+")) and words[at] != "-":
         word = words[at]
@@ -101,7 +101,7 @@ def shell_script(words: Sequence[str]) -> tuple[str, bool]:
 
 
 def known_output(command: Simple, *, to_file: bool = False) -> str | None:
-    """What a command is known to say."""
+    """Return the known output of a command."""
     if bool(command.targets) is not to_file or command.open_ended or command.inlined:
         return None
     words = command.words
@@ -120,7 +120,7 @@ def known_output(command: Simple, *, to_file: bool = False) -> str | None:
 
 
 def _formatted(words: Sequence[str]) -> str:
-    """What printf makes of its words, roughly."""
+    """Return roughly what printf prints."""
     rest = iter(words[1:])
     text = _FORMAT.sub(lambda _: next(rest, ""), unescape(words[0]))
     return " ".join((text, *rest))

@@ -1,4 +1,4 @@
-"""Take a turn as a stream of events, or for a value of a type; do one task in a new session."""
+"""Run a turn as a stream of events or for a typed value, or do one task in a new session."""
 
 import asyncio
 from abc import ABC, abstractmethod
@@ -16,9 +16,9 @@ from hone.runtime.provenance.lazy import LazyProvenance
 from hone.settings import Settings
 
 ATTACH = "hone.runtime.pictures:attach"
-"""Loaded with the first picture."""
+"""Imported with the first image."""
 OBTAIN = "hone.runtime.returning:obtain"
-"""Loaded with the first answer that must have a form."""
+"""Imported with the first answer that must have a form."""
 Form = Mapping[str, Any]
 Images = Sequence[Path | str]
 T = TypeVar("T")
@@ -29,12 +29,12 @@ def ignore(event: Event) -> None:
 
 
 async def employ(agent: Agent, helper: Helper) -> Agent:
-    """Return the agent with the rights of a helper. Its model stays: nobody here knows another one."""
+    """Return the agent with the rights of a helper. It keeps its model: no other one is available here."""
     return agent.narrowed(helper.permit)
 
 
 class Dialog(ABC):
-    """Takes one turn at a time, in the way the caller likes best."""
+    """Runs one turn at a time, in whichever form the caller prefers."""
 
     agent: Agent
     _left: asyncio.Task[Turn] | None = None
@@ -51,12 +51,12 @@ class Dialog(ABC):
     ) -> Turn: ...
 
     def stream(self, message: str | Message) -> "EventStream":
-        """Take one turn and iterate over its events as they happen; the last one is TurnEnded. Raises what
+        """Run one turn and iterate over its events as they happen; the last one is TurnEnded. Raises what
         `send` raises. Leaving the loop early interrupts the turn."""
         return EventStream(self, message)
 
     def abandon(self, turn: asyncio.Task[Turn]) -> None:
-        """Interrupt a turn whose stream was left. The next one waits until it has ended."""
+        """Interrupt a turn whose stream was abandoned. The next turn waits until it has ended."""
         turn.cancel()
         self._left = turn
 
@@ -79,7 +79,7 @@ class Dialog(ABC):
 
 
 class EventStream(AsyncIterator[Event]):
-    """The events of one turn, which begins with the first of them."""
+    """The events of one turn, which begins when the first event is requested."""
 
     def __init__(self, dialog: Dialog, message: str | Message) -> None:
         self._dialog = dialog
@@ -99,7 +99,7 @@ class EventStream(AsyncIterator[Event]):
             raise
         if event is not None:
             return event
-        put(None)  # for callers who ask again
+        put(None)  # for callers that ask again
         await self._turn
         raise StopAsyncIteration
 
@@ -110,13 +110,13 @@ class EventStream(AsyncIterator[Event]):
             await asyncio.wait([self._turn])
 
     def __del__(self) -> None:
-        """A loop that was left with `break` lets go of its stream here."""
+        """Release a stream that a loop left with `break`."""
         if self._turn and not self._turn.done() and not self._turn.get_loop().is_closed():
             self._dialog.abandon(self._turn)
 
 
 class TaskRunner(ABC):
-    """What does one task at a time, in a session each."""
+    """Does one task at a time, each in its own session."""
 
     settings: Settings
     provenance: LazyProvenance

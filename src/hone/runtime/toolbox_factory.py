@@ -33,13 +33,13 @@ from hone.tools.web import web_tools
 from hone.tools.wrappers import Capped, Permitted, SafeTool, Withholding
 
 DANGER = "hone.runtime.danger:danger"
-"""What recognizes dangerous commands. It is loaded with the first command."""
+"""The detector of dangerous commands, imported with the first command."""
 PAGE_BOUNDS = ReplyBounds(first_byte=20.0, settable=False)
-"""How long a web server may be silent."""
+"""How long a web server may stay silent."""
 
 
 Equip = Callable[[Path], Toolbox]
-"""Gives the tools that work in a folder."""
+"""Returns the tools that work in a folder."""
 
 
 class Enclosure(Struct, frozen=True):
@@ -50,11 +50,11 @@ class Enclosure(Struct, frozen=True):
 
 
 BuiltIn = bool | Iterable[str]
-"""Which of the built-in tools an agent gets: all, none, or those with these names."""
+"""Which built-in tools an agent gets: all, none, or those with these names."""
 
 
 class ChosenTools(Struct, frozen=True):
-    """What a program chose: which of the built-in tools it wants, and its own."""
+    """A program's choice: the built-in tools it wants, and its own."""
 
     wanted: bool | tuple[str, ...] = True
     own: tuple[Tool, ...] = ()
@@ -64,7 +64,7 @@ class ChosenTools(Struct, frozen=True):
         return cls(wanted if isinstance(wanted, bool) else tuple(wanted), tuple(map(as_tool, own)))
 
     def select(self, built_in: Sequence[Tool]) -> Sequence[Tool]:
-        """Return those of the built-in tools that were chosen. Raises Refused for a name that none has."""
+        """Return the chosen built-in tools. Raises Refused for an unknown name."""
         if isinstance(self.wanted, bool):
             return built_in if self.wanted else ()
         known = {tool.spec.name: tool for tool in built_in}
@@ -77,12 +77,12 @@ class ChosenTools(Struct, frozen=True):
 
 
 SPILL_READER = "hone.tools.spilled:SpillReader"
-"""Loaded where the database is elsewhere."""
+"""Imported if the database is elsewhere."""
 
 
 class ToolboxDeps(Struct, frozen=True):
-    """What the tools need. `more` gives those that rest on what the home knows; `search` asks the search
-    engine; `work` observes what tools do to the files of a folder."""
+    """What the tools need. `more` returns tools that use what the home knows; `search` sends requests to the
+    search engine; `work` observes what tools do to the files of a folder."""
 
     home: Path
     documents: Documents
@@ -94,9 +94,9 @@ class ToolboxDeps(Struct, frozen=True):
     work: Callable[[Path], Work]
     chosen: ChosenTools = ChosenTools()
     wrap: Callable[[Sequence[Tool], Path, Work], Sequence[Tool]] = lambda tools, *_: tools
-    """What features and plugins do around calls."""
+    """Adds what features and plugins do around calls."""
     remember: Remember | None = None
-    """Hears each result, with the reason if it is foreign for want of the owner's trust only."""
+    """Hears each result, with the reason if it is foreign only because the owner's trust is missing."""
     monitors: Monitors = UNMONITORED
 
 
@@ -111,7 +111,7 @@ class ToolboxFactory:
 
     @property
     def lent(self) -> int:
-        """How many are lent now."""
+        """Count the toolboxes in use."""
         return len(self._lent)
 
     def lend(self, folder: Path) -> Toolbox:
@@ -120,13 +120,13 @@ class ToolboxFactory:
         return toolbox
 
     def show(self, folder: Path) -> Toolbox:
-        """Return tools for what they declare, to a caller who runs none of them. All built-in ones are among
-        them: a review writes with some that the program may have left out."""
+        """Return tools for their declarations, to a caller that runs none of them. They include all built-in
+        ones: a review writes with some that the program may have left out."""
         return self._tools(folder, ChosenTools(own=self._ground.chosen.own))[0]
 
     @asynccontextmanager
     async def equip(self, folder: Path) -> AsyncIterator[Toolbox]:
-        """Tools for a while, with a shell of their own."""
+        """Yield temporary tools with their own shell."""
         toolbox, shell = self._tools(folder)
         try:
             yield toolbox
@@ -152,13 +152,13 @@ class ToolboxFactory:
         return not choice.missing(network=False), [*await self.sandbox.describe(spec), *view]
 
     def wall(self, tool: Tool) -> Tool:
-        """Put the same walls around every tool: no errors, no secrets, no results without end."""
+        """Put the same wrappers around every tool: no errors, no secrets, no endless results."""
         deps = self._ground
         safe = tool if isinstance(tool, SafeTool) else SafeTool(tool, self._redact)
         return Capped(safe, deps.documents, deps.home, deps.settings.result_limit)
 
     def _reading(self, tool: Tool) -> Tool:
-        """Let a file tool read long results that lie elsewhere."""
+        """Let a file tool read long results that are stored elsewhere."""
         deps = self._ground
         if not deps.documents.shared or Effect.WRITE in tool.spec.effects:
             return tool
@@ -166,7 +166,7 @@ class ToolboxFactory:
         return made
 
     def _redact(self, text: str) -> str:
-        """Take out the keys that are stored in the home by their values, other secrets by their form."""
+        """Remove the keys stored in the home by their values, and other secrets by their form."""
         keys = open_keys(self._ground.home)
         return redact(conceal(text, keys.values()) if keys else text)
 
@@ -178,7 +178,7 @@ class ToolboxFactory:
         return MonitoredGuard(guard, deps.monitors) if deps.monitors else guard
 
     def _tools(self, folder: Path, chosen: ChosenTools | None = None) -> tuple[Toolbox, Shell]:
-        """Every tool, ours and a plugin's, behind the same walls."""
+        """Return every tool, ours and a plugin's, behind the same wrappers."""
         deps, chosen = self._ground, chosen or self._ground.chosen
         observed, vouching = deps.work(folder), Vouching(deps.sandbox)
         work = Work(observed.labels, lambda: (vouching, *observed.observers()))
@@ -206,8 +206,8 @@ class ToolboxFactory:
 
 
 class Vouching:
-    """Tells the sandbox which sensitive files a tool writes with the owner's consent. A command that runs
-    meanwhile would otherwise be taken for the writer, and the file undone."""
+    """Tells the sandbox which sensitive files a tool writes with the owner's consent. Otherwise a command
+    running at the same time would be taken for the writer, and the file restored."""
 
     def __init__(self, sandbox: Sandbox) -> None:
         self._sandbox = sandbox

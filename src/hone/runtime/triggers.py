@@ -19,7 +19,7 @@ FIXED = "a failure that was fixed"
 
 
 def configure_topics(learning: Learning) -> tuple[Topic, ...]:
-    """Return all topics with the intervals that the user wants; none if reviews are off."""
+    """Return all topics with the user's intervals; none if reviews are off."""
     if learning.review == "off":
         return ()
     return tuple(
@@ -29,8 +29,8 @@ def configure_topics(learning: Learning) -> tuple[Topic, ...]:
 
 
 def last_turn(transcript: Transcript) -> list[Message]:
-    """Return what followed the message that began the last turn. One that was sent while the agent worked
-    follows the result of a call: it began none."""
+    """Return what followed the message that began the last turn. A message sent while the agent worked
+    follows the result of a call, so it did not begin a turn."""
     messages = list(transcript)
     for at in range(len(messages) - 1, -1, -1):
         begins = at == 0 or messages[at - 1].role is Role.ASSISTANT
@@ -40,7 +40,7 @@ def last_turn(transcript: Transcript) -> list[Message]:
 
 
 def find_before(transcript: Transcript, silence: float) -> datetime | None:
-    """Return when the conversation had got to before the user's last words, if they came within `silence`
+    """Return the time of the last message before the user's last words, if they came within `silence`
     seconds."""
     nodes = transcript.nodes
     at = next((at for at in range(len(nodes) - 1, 0, -1) if nodes[at].message.role is Role.USER), 0)
@@ -51,7 +51,7 @@ def find_before(transcript: Transcript, silence: float) -> datetime | None:
 def summarize(
     messages: Iterable[Message], *, answered: bool = True, readers: Collection[str] = ()
 ) -> TurnSummary:
-    """Return what the messages of a turn add. One that was cut off is not `answered`. `readers` are tools
+    """Return what the messages of a turn add. A turn that was cut off is not `answered`. `readers` are tools
     that only look: one that finds nothing at first has not failed."""
     calls: dict[str, ToolCall] = {}
     iterations, fixed, used, failed = 0, False, set(), set()
@@ -74,7 +74,7 @@ def summarize(
 
 
 def count_turn(turn: TurnSummary, topics: Sequence[Topic]) -> tuple[TopicCount, ...]:
-    """Return what a turn adds to the counters of its tree, and from when on a review is due."""
+    """Return what a turn adds to the counters of its tree, and when each topic is due."""
     return tuple(
         TopicCount(topic.name, topic.counts(turn), topic.interval, topic.resets(turn), explain(topic))
         for topic in topics
@@ -82,7 +82,7 @@ def count_turn(turn: TurnSummary, topics: Sequence[Topic]) -> tuple[TopicCount, 
 
 
 def explain(topic: Topic) -> str:
-    """Return what sets a review of this topic off."""
+    """Return why a review of this topic is due."""
     return f"{topic.interval} {topic.unit}{'' if topic.interval == 1 else 's'}"
 
 
@@ -93,7 +93,7 @@ def is_over(transcript: Transcript) -> bool:
 
 
 def is_midway(before: Transcript, longer: Transcript) -> bool:
-    """Tell whether what came lies between the owner's words and the end of the turn."""
+    """Tell whether the new messages lie between the owner's words and the end of the turn."""
     said = before.nodes[-1].message.role is Role.USER or longer.nodes[-1].message.role is Role.USER
     return not said and not is_over(longer)
 
@@ -111,7 +111,7 @@ def plan_look(
     if said is None or not said.is_owners:
         return None
     at, tainted = now + timedelta(seconds=silence), longer.trust is Trust.FOREIGN
-    if said is longer.nodes[-1]:  # searched later: compiling the patterns would keep the model waiting
+    if said is longer.nodes[-1]:  # searched later: compiling the patterns would delay the model
         return Look(at, CUT_OFF, 1, tainted, topics)
     fixed = FIXED if turn and turn.fixed else ""
     unread = takewhile(lambda node: node.message.role is Role.USER, reversed(before.nodes))

@@ -16,14 +16,14 @@ from hone.files.repository import read_pointer
 
 TRUSTED, DECLINED, ASKED = "trusted.json", "untrusted.json", "asked.json"
 FRESH = 1.0
-"""Seconds for which answers that were read in advance count."""
+"""Seconds for which answers that were read in advance stay valid."""
 A_DAY = 2
-"""Folders that the owner is asked about on one day."""
+"""The most folders to ask the owner about in one day."""
 
 
 class OwnersList:
-    """A short list in a document of this machine, written whole or not at all. A list that cannot be read is
-    empty: it only ever allows."""
+    """A short list in a document of this machine, written as a whole or not at all. An unreadable list is
+    empty, since the lists only ever allow."""
 
     def __init__(self, documents: Documents, name: str) -> None:
         self._documents = documents
@@ -59,7 +59,7 @@ class OwnersList:
 
 
 def _decode(data: bytes | None) -> list[str] | None:
-    """Return the items of a stored list; None if it is none."""
+    """Return the items of a stored list; None if it is not a list."""
     if data is None:
         return []
     try:
@@ -70,14 +70,14 @@ def _decode(data: bytes | None) -> list[str] | None:
 
 
 class Folders:
-    """The folders the owner has answered for: what tools bring from a trusted one counts as local.
+    """The folders that the owner has answered for: what tools bring from a trusted one counts as local.
 
-    An answer holds for everything below its folder, up to a folder with another answer and up to a repository
-    of its own, which has no answer until it is given one.
+    An answer holds for everything below its folder, down to a folder with another answer and down to a nested
+    repository, which needs a separate answer.
     """
 
     def __init__(self, trusted: OwnersList) -> None:
-        """The lists of folders to which the owner said no, and of those asked about today, lie beside it."""
+        """The lists of folders that the owner declined, and of those asked about today, lie beside it."""
         self._trusted = trusted
         self._declined = trusted.beside(DECLINED)
         self._asked = trusted.beside(ASKED)
@@ -88,8 +88,8 @@ class Folders:
         return cls(OwnersList(documents, TRUSTED))
 
     def look(self) -> None:
-        """Read all answers, and keep them in mind for a moment. In a server this is done in a thread, so that
-        a slow database holds up nobody else. What another machine is told meanwhile counts after it."""
+        """Read all answers and cache them briefly. In a server this is done in a thread, so that a slow
+        database blocks nobody else. Answers given on another machine in the meantime count afterwards."""
         trusted, declined = self._trusted.items(), self._declined.known()
         self._seen = time.monotonic() + FRESH, trusted, declined
 
@@ -100,7 +100,7 @@ class Folders:
         return self._trusted.items(), self._declined.known()
 
     def label(self, path: Path) -> Trust:
-        """By where a path really leads, links followed."""
+        """Return the label of a path, by where it really leads, links followed."""
         return Trust.LOCAL if self.trusts(path) else Trust.FOREIGN
 
     def trusts(self, path: Path) -> bool:
@@ -115,7 +115,8 @@ class Folders:
         return self._nearest(path)[0] is not None
 
     def may_ask(self, folder: Path, today: date) -> bool:
-        """Tell whether the owner may be asked about a folder: once for good, and not about many in a day."""
+        """Tell whether the owner may be asked about a folder: only once per folder, and about few folders a
+        day."""
         asked = [each for each in self._asked.items() if each.startswith(f"{today} ")]
         return len(asked) < A_DAY and not self.is_answered(folder)
 
@@ -154,7 +155,7 @@ class Folders:
             self._trusted.remove(name)
 
     def forget(self, folder: Path) -> None:
-        """Take an answer back. Below a trusted folder that means no: its answer must not take over."""
+        """Remove an answer. Below a trusted folder that means no: the answer above must not apply."""
         self._seen = None
         name = path_to_text(folder.resolve())
         self._trusted.remove(name)
@@ -165,8 +166,7 @@ class Folders:
         return self._trusted.items()
 
     def find_untrusted(self, folder: Path, skipped: Collection[str]) -> Iterator[Path]:
-        """Yield the outermost folders below a trusted one that are not. Names that are skipped are not
-        entered."""
+        """Yield the outermost untrusted folders below a trusted one. Skipped names are not searched."""
         trusted, declined = frozenset(self._trusted.items()), frozenset(self._declined.items())
         todo = [str(folder)]
         while todo:
@@ -188,10 +188,10 @@ class Folders:
         """Return the folder whose answer holds for a path, and the answer."""
         try:
             real = path.resolve()
-        except (OSError, ValueError, RuntimeError):  # links in circles, names that are none
+        except (OSError, ValueError, RuntimeError):  # circular links, invalid names
             return None, False
         yes, no = self._answers()
-        if no is None:  # a folder that was declined could pass for part of a trusted one
+        if no is None:  # a declined folder could pass for part of a trusted one
             return None, False
         trusted, declined = frozenset(yes), frozenset(no)
         for folder in (real, *real.parents):

@@ -1,4 +1,4 @@
-"""Have a conversation to oneself for a turn, among all processes that share its store.
+"""Hold a conversation exclusively for a turn, among all processes that share its store.
 
 A turn costs money and ends with an append. Two at once would both pay, and one of them would get a conflict.
 """
@@ -20,11 +20,12 @@ LOST = "The connection to the database was lost, and another process answers in 
 
 Held = tuple[Callable[[], Claims], str]
 _inside: ContextVar[frozenset[Held]] = ContextVar("inside", default=frozenset())
-"""The claims that the current task holds, or the one that started it."""
+"""The claims held by the current task, or by the one that started it."""
 
 
 class ConversationClaim:
-    """The claim on one conversation. It is taken by a turn, and by whatever replaces its line of messages."""
+    """The claim on one conversation. A turn holds it, and so does anything that replaces its line of
+    messages."""
 
     def __init__(self, open_claims: Callable[[], Claims], session: SessionId) -> None:
         self._open = open_claims
@@ -32,7 +33,7 @@ class ConversationClaim:
 
     @asynccontextmanager
     async def hold(self) -> AsyncGenerator[None, None]:
-        """Inside another `hold` of the same conversation, nothing. Raises Occupied."""
+        """Hold the claim. Inside another `hold` of the same conversation, do nothing. Raises Occupied."""
         if (self._open, self._name) in _inside.get():
             yield
             return
@@ -46,7 +47,7 @@ class ConversationClaim:
                 _inside.reset(before)
 
     async def confirm(self) -> None:
-        """Raises Occupied if the claim was lost and somebody else has it."""
+        """Raise Occupied if the claim was lost and another process has it."""
         held = (self._open, self._name) in _inside.get()
         if held and not await self._open().confirm(self._name):
             raise Occupied(LOST)
@@ -56,7 +57,7 @@ class ConversationClaim:
 
 
 class ClaimedModel:
-    """Asks nobody for a conversation that somebody else has by now: the answer could not be stored."""
+    """Calls no model for a conversation that another process has taken: the answer could not be stored."""
 
     def __init__(self, model: Model, claim: ConversationClaim) -> None:
         self._model = model

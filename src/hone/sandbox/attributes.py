@@ -29,7 +29,7 @@ def hand_over(channel: socket, listener: int) -> None:
 
 
 def take_over(channel: socket) -> int | None:
-    """The listener, or None if the command will never send one."""
+    """Return the listener, or None if the command will never send one."""
     _, messages, _, _ = channel.recvmsg(1, CMSG_SPACE(4))
     numbers = array.array("i")
     for _, _, data in messages:
@@ -38,15 +38,15 @@ def take_over(channel: socket) -> int | None:
 
 
 def find_areas(writable: list[str], mounts: list[str]) -> dict[str, bool]:
-    """Whether a change is allowed in each of these folders; the innermost one around a file decides. The
+    """Tell whether a change is allowed in each of these folders; the innermost one around a file decides. The
     helper does not see what was mounted for the command alone, so it is told (see `carving`)."""
     pairs = [each.split(":", 1) for each in mounts]
     return {**dict.fromkeys(writable, True), **{path: kind == "own" for kind, path in pairs if kind != "pin"}}
 
 
 class AttributeHelper:
-    """Where the command was made to run as the uid `dropped`, the helper has more rights than it and looks at
-    owners, too."""
+    """Makes changes for the command. If the command was made to run as the uid `dropped`, the helper has more
+    rights than it, so it checks owners, too."""
 
     def __init__(self, listener: int, areas: dict[str, bool], machine: str, dropped: int | None) -> None:
         self.listener = listener
@@ -56,11 +56,11 @@ class AttributeHelper:
         self.names = {numbers[column]: name for name, numbers in CALLS.items()}
 
     def serve(self) -> None:
-        """One call."""
+        """Handle one call."""
         notice = bytearray(_NOTICE.size)
         try:
             fcntl.ioctl(self.listener, _RECEIVE, notice)
-        except OSError:  # whoever called is gone
+        except OSError:  # the caller is gone
             return
         identity, pid, _, number, _, _, *arguments = _NOTICE.unpack(notice)
         try:
@@ -92,7 +92,7 @@ class AttributeHelper:
         around = [each for each in self.areas if place == each or place.startswith(f"{each}/")]
         area = max(around, key=len, default="")
         _refuse_if(not self.areas.get(area, False))
-        # Reached by a relative path it shows the owner the command sees, else the one on disk.
+        # A relative path shows the owner as the command sees it, any other path the one on disk.
         owners = (os.stat(area).st_uid, self.dropped)
         _refuse_if(self.dropped is not None and os.fstat(file).st_uid not in owners)
 
@@ -111,7 +111,7 @@ class _Caller:
         self.pid = pid
 
     def open(self, folder: int, address: int, flags: int) -> int:
-        """The file that the call names, as a descriptor that can only be looked at."""
+        """Open the file that the call names, as a descriptor that only permits looking."""
         path = self._read(address, 4096).partition(b"\0")[0]
         if not path and not flags & _EMPTY_PATH:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
@@ -123,7 +123,7 @@ class _Caller:
             file = os.open(path, os.O_PATH | os.O_CLOEXEC | follow, dir_fd=start) if path else os.dup(start)
         finally:
             os.close(start)
-        # The number of the process may belong to another one by now; then all of this was about that one.
+        # The process number may be reused by now; then all of this was about another process.
         fcntl.ioctl(self.listener, _IS_VALID, struct.pack("=Q", self.identity))
         return file
 
@@ -134,7 +134,7 @@ class _Caller:
         return (_moment(fields[0], fields[1], before[0]), _moment(fields[2], fields[3], before[1]))
 
     def _read(self, address: int, size: int) -> bytes:
-        """Up to the end of the page at least; a path may lie at the very end of what is there."""
+        """Read at least to the end of the page: a path may be at the very end of readable memory."""
         memory = os.open(f"/proc/{self.pid}/mem", os.O_RDONLY | os.O_CLOEXEC)
         try:
             return os.pread(memory, size, address)

@@ -1,6 +1,6 @@
 """Keep what commands download and compile, per working folder, below Hone's home.
 
-A command with the network can put anything there; so no folder's cache is shown to commands of another.
+A command with the network can put anything there, so commands of another folder never see the cache.
 """
 
 import hashlib
@@ -15,11 +15,11 @@ from hone.core.value import replace
 CACHES = "caches"
 DATA, MARK = "data", "folder"
 UNUSED = 30 * 86_400
-"""Seconds after which a cache that was not used is removed."""
+"""Seconds after which an unused cache is removed."""
 BUSY = 86_400
-"""Seconds after its last use in which a cache stays, however large."""
+"""Seconds after its last use for which a cache stays, however large."""
 LARGEST = 20 * 2**30
-"""Bytes of all caches together; beyond that, those that were not used for longest are removed."""
+"""The most bytes of all caches together; beyond that, the least recently used ones are removed."""
 
 _VARIABLES = {
     "XDG_CACHE_HOME": "xdg",
@@ -37,19 +37,19 @@ _VARIABLES = {
 
 
 def cache_variables(root: str) -> tuple[tuple[str, str], ...]:
-    """Tell the common package managers where to keep things. A cache is a separate mount, so uv cannot link
-    from it and would warn."""
+    """Return variables that tell common package managers where to cache. A cache is a separate mount, so uv
+    cannot link from it and would warn."""
     named = ((name, f"{root}/{place}") for name, place in _VARIABLES.items())
     return (*named, ("UV_LINK_MODE", "copy"))
 
 
 def cache_of(home: Path, folder: Path) -> Path:
-    """Return where the cache of a folder lies, whether or not it exists."""
+    """Return the place of a folder's cache, whether or not it exists."""
     return home / CACHES / hashlib.sha256(os.fsencode(folder)).hexdigest()[:16] / DATA
 
 
 def open_cache(home: Path, folder: Path) -> Path | None:
-    """Make the cache of a folder if there is none; return None if there can be none."""
+    """Create the cache of a folder if there is none; return None if that is impossible."""
     place = cache_of(home, folder)
     try:
         for each in (place.parent.parent, place.parent, place):
@@ -70,7 +70,7 @@ class Cache(Struct, frozen=True):
 
 
 def list_caches(home: Path) -> list[Cache]:
-    """Those that were not used for longest come first."""
+    """Return the caches, least recently used first."""
     found = []
     for mark in (home / CACHES).glob(f"*/{MARK}"):
         try:
@@ -82,7 +82,8 @@ def list_caches(home: Path) -> list[Cache]:
 
 
 def prune_caches(home: Path, now: float) -> list[Path]:
-    """Remove what nobody used for long, and more while all together are too large. Return whose they were."""
+    """Remove caches that were unused for long, and more while the total is too large. Return whose they
+    were."""
     caches = list_caches(home)
     old = [cache for cache in caches if now - cache.used > UNUSED]
     rest = [replace(cache, size=measure(cache.place)) for cache in caches if cache not in old]
@@ -98,7 +99,7 @@ def prune_caches(home: Path, now: float) -> list[Path]:
 
 
 def prune_daily(home: Path, now: float) -> None:
-    """Prune unless that was done today: measuring takes time."""
+    """Prune, unless that was done today: measuring takes time."""
     mark = home / CACHES / ".pruned"
     try:
         if mark.exists() and now - mark.stat().st_mtime < BUSY:
@@ -110,7 +111,7 @@ def prune_daily(home: Path, now: float) -> None:
 
 
 def measure(folder: Path) -> int:
-    """Bytes on disk."""
+    """Measure the bytes on disk."""
     total = 0
     for root, _, names in os.walk(folder):
         for name in names:
@@ -122,7 +123,7 @@ def measure(folder: Path) -> int:
 
 
 def cleared(folder: Path) -> None:
-    """Remove a folder that commands have written in. They may have left folders that nobody may enter, and
+    """Remove a folder that commands have written to. They may have left folders without permissions, and
     links that must not be followed."""
     for root, names, _ in os.walk(folder):
         for name in names:

@@ -9,8 +9,8 @@ from hone.sandbox import kernel
 
 
 def carve(mounts: list[str]) -> None:
-    """Each is a kind (see `mounts`) and a path, the outer before the inner. What is mounted comes from how
-    the tree was before, so that something can be shown inside what is hidden."""
+    """Mount over places. Each is a kind (see `mounts`) and a path, outer ones before inner ones. Mount
+    sources come from the original tree, so that something can be shown inside a hidden place."""
     pairs = [tuple(each.split(":", 1)) for each in mounts]
     trees = [_source(kind, path) for kind, path in pairs]
     for (_, path), tree in zip(pairs, trees, strict=True):
@@ -24,7 +24,7 @@ def carve(mounts: list[str]) -> None:
 
 
 def _source(kind: str, path: str) -> int:
-    """What to mount, or -1 for an empty folder."""
+    """Return what to mount, or -1 for an empty folder."""
     if kind == "hide":
         return -1 if os.path.isdir(path) else kernel.clone_tree(os.devnull)
     tree = kernel.clone_tree(path)
@@ -34,7 +34,7 @@ def _source(kind: str, path: str) -> int:
 
 
 def _place(tree: int, path: str) -> None:
-    """Where the place lies in something hidden, it has to be made again."""
+    """Mount a tree at a path. Inside a hidden place, the path has to be created again."""
     if not os.path.lexists(path):
         if os.path.isdir(tree):
             os.makedirs(path, 0o755)

@@ -1,8 +1,8 @@
-"""Find the sensitive places in a folder, and find them again fast: only folders that changed are read again.
+"""Find the sensitive places in a folder, and find them again fast: only changed folders are read again.
 
-Whether a folder changed is seen from the time its entries last changed, which no command can set. In a large
-tree the kernel is asked first whether anything changed at all. Folders of dependencies are left out: what
-lies there runs only for those who work in there.
+A folder has changed if the last change of its entries is newer, a time that no command can set. In a large
+tree the kernel is asked first whether anything changed at all. Folders of dependencies are left out: their
+files run only for people who work in them.
 """
 
 import os
@@ -31,32 +31,32 @@ from hone.files.inotify import (
 from hone.files.tree import TICK
 
 MOST = 1_500
-"""Folders that are looked at, the upper ones first."""
+"""The most folders to check, upper ones first."""
 MANY = 200
-"""Folders from which on the kernel reports changes: if it reports none, nothing is looked at."""
+"""From this many folders on the kernel reports changes: if it reports none, nothing is checked."""
 _SKIPPED = {
     *("node_modules", "site-packages", "vendor", ".venv", "venv", "__pycache__", ".tox", ".nox", ".cache"),
     *(".mypy_cache", ".ruff_cache", ".pytest_cache", ".hypothesis"),
 }
 DIRECTIVES = ("hooks", "config", "config.worktree", "commondir")
 _HOSTS = (".github", ".gitea", ".forgejo", ".gitlab")
-"""Folders whose subfolders a CI server runs, if they lie at the top of a repository."""
+"""Folders whose subfolders a CI server runs, if they are at the top of a repository."""
 
 
 class Ground(StrEnum):
-    """What a folder is a part of."""
+    """What a folder belongs to."""
 
     WORK = "work"
     GIT = "git"
     """A git folder."""
     MODULES = "modules"
-    """The folder in which git keeps those of submodules, and what lies in between."""
+    """The folder in which git keeps those of submodules, and the folders in between."""
     WORKTREES = "worktrees"
 
 
 class Site(Struct, frozen=True):
-    """A sensitive file or folder: where it lies below the root, why, and by what to know it again: its own
-    inode and that of the folder it lies in."""
+    """A sensitive file or folder: its place below the root, the reason, and its identity: its own inode and
+    that of its folder."""
 
     path: str
     reason: str
@@ -64,7 +64,7 @@ class Site(Struct, frozen=True):
     inode: int
     within: int
     top: str = ""
-    """For what CI runs: the folder that has to be a repository's."""
+    """For what CI runs: the folder that must be a repository's."""
 
     @property
     def is_folder(self) -> bool:
@@ -76,8 +76,8 @@ class Site(Struct, frozen=True):
 
 
 class SeenFolder(Struct, frozen=True):
-    """What was found in one folder. It `is_fresh` if it had changed so shortly before that another change
-    might look the same."""
+    """The contents of one folder. It `is_fresh` if it had changed so recently that another change might look
+    the same."""
 
     place: str
     ground: Ground
@@ -90,7 +90,7 @@ class SeenFolder(Struct, frozen=True):
     is_repository: bool
 
     def holds_the_same(self, other: "SeenFolder") -> bool:
-        """Whether the changes in between concern nobody here."""
+        """Tell whether the changes in between concern nobody here."""
         mine, others = (
             (each.inode, each.sites, each.below, each.is_git, each.is_repository) for each in (self, other)
         )
@@ -98,7 +98,7 @@ class SeenFolder(Struct, frozen=True):
 
 
 class Census(Struct, frozen=True):
-    """`git` are the git folders, `repositories` the folders with a .git in them, `folders` all of them."""
+    """`git` are the git folders, `repositories` the folders that contain a .git, `folders` all of them."""
 
     sites: dict[str, Site] = {}
     git: frozenset[str] = frozenset()
@@ -106,7 +106,8 @@ class Census(Struct, frozen=True):
     folders: Mapping[str, SeenFolder] = {}
 
     def matters(self, site: Site) -> bool:
-        """What CI runs counts at the top of the tree and of a repository; elsewhere nothing runs it."""
+        """Tell whether a site matters. CI runs its files at the top of the tree and of a repository, and
+        nowhere else."""
         return not site.top or site.top in self.repositories
 
 
@@ -114,7 +115,7 @@ class FolderAlarm:
     """Names the folders that have changed. Only a kernel that sees every change can promise silence."""
 
     def __init__(self, root: str) -> None:
-        """Raise OSError where there is no such promise."""
+        """Start. Raises OSError where the kernel cannot promise that."""
         if not is_local(root):
             raise OSError("others can change this folder unseen")
         self._device = os.stat(root).st_dev
@@ -124,7 +125,7 @@ class FolderAlarm:
         weakref.finalize(self, self._inotify.close)
 
     def add(self, folder: str) -> None:
-        """Called before the folder is read."""
+        """Watch a folder. Called before the folder is read."""
         try:
             self._places[self._inotify.add(folder)] = folder
             self._is_complete = self._is_complete and os.stat(folder).st_dev == self._device
@@ -140,8 +141,8 @@ class FolderAlarm:
 
 
 class Surveyor:
-    """Looks through one tree. `skipped` are paths in it that are not looked at: Hone's home has its own
-    writers, and nothing in it may be put back. From `many` folders on, the kernel watches them."""
+    """Searches one tree. `skipped` paths are not checked: Hone's home has separate writers, and nothing in it
+    may be put back. From `many` folders on, the kernel watches them."""
 
     def __init__(self, root: str, skipped: Sequence[str] = (), many: int = MANY) -> None:
         self.root = root
@@ -170,11 +171,12 @@ class Surveyor:
         return self._census
 
     def _is_all_the_same(self, again: dict[str, SeenFolder | None]) -> TypeGuard[dict[str, SeenFolder]]:
-        """Mostly what changed are files that concern nobody here, and the tree need not be walked."""
+        """Tell whether nothing relevant has changed. Usually only irrelevant files have, and the tree need
+        not be walked."""
         return all(found and found.holds_the_same(self._known[path]) for path, found in again.items())
 
     def _changed(self) -> set[str]:
-        """The folders that have to be read again. This runs around every command."""
+        """Return the folders that have to be read again. This runs around every command."""
         reported = self._reported()
         if reported is not None:
             return (
@@ -193,8 +195,8 @@ class Surveyor:
         return found
 
     def _reported(self) -> set[str] | None:
-        """What the kernel says has changed; None if that has to be looked at. It watches a large tree from
-        the second look on."""
+        """Return what the kernel reports as changed; None if that must be checked. It watches a large tree
+        from the second check on."""
         if self._alarm:
             return self._alarm.changed()
         if len(self._known) >= self._many and not self._is_watched:
@@ -219,8 +221,8 @@ class Surveyor:
         self._states = [(-1 if each.is_fresh else each.changed, each.inode) for each in known.values()]
 
     def _walk(self, again: dict[str, SeenFolder | None]) -> dict[str, SeenFolder]:
-        """A folder that is known is always entered, under any name: a command that makes many others cannot
-        crowd it out."""
+        """Walk the tree. A known folder is always entered, under any name: a command that creates many others
+        cannot crowd it out."""
         now = self._known | again
         known: dict[str, SeenFolder] = {}
         inodes = {seen.inode for seen in self._known.values()}
@@ -238,7 +240,7 @@ class Surveyor:
         return known
 
     def _is_skipped(self, path: str) -> bool:
-        """Whether it is one of them, or a sensitive place around one."""
+        """Tell whether it is one of them, or a sensitive place around one."""
         place = f"{self.root}/{path}"
         around = any(each == place or each.startswith(f"{place}/") for each in self._skipped)
         return around and (place in self._skipped or bool(is_sealed(path.split("/"))))
@@ -267,7 +269,7 @@ class Surveyor:
         looked: int,
     ) -> SeenFolder:
         entered_as = ground
-        looks_like_git = {"HEAD", "objects", "refs"} <= inner.keys()  # git minds the contents, not the name
+        looks_like_git = {"HEAD", "objects", "refs"} <= inner.keys()  # git checks contents, not the name
         is_named = ground is Ground.WORK and path.rpartition("/")[2] == ".git"
         if is_named or (ground is Ground.MODULES and looks_like_git):
             ground = Ground.GIT
@@ -297,7 +299,8 @@ class Surveyor:
 
 
 def _is_unsure(mask: int) -> bool:
-    """Whether names may be wrong after such a report: some are missing, or a folder went or was renamed."""
+    """Tell whether names may be wrong after such a report: some are missing, or a folder went or was
+    renamed."""
     moved = mask & IS_FOLDER and mask & (MOVED_FROM | MOVED_TO)
     return bool(mask & (OVERFLOW | IGNORED) or moved)
 
@@ -314,7 +317,7 @@ def _reason(path: str, name: str, entry: os.DirEntry[str], ground: Ground, is_gi
 
 
 def _descend(full: str, name: str, ground: Ground) -> Iterator[Ground]:
-    """Whether to enter a folder, and as what."""
+    """Yield the kind as which to enter a folder, if it is entered at all."""
     match ground:
         case Ground.WORK if name not in _SKIPPED:
             yield Ground.WORK

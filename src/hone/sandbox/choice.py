@@ -30,7 +30,7 @@ from hone.sandbox.spec import (
 )
 
 TRIAL = "hone.sandbox.trial:bait"
-"""Loaded with the first command: most starts run none."""
+"""Imported with the first command: most starts run none."""
 _DEADLINE = 20.0
 _NOT_ROOT = "run Hone as an ordinary user"
 _LANDLOCK = "Linux 6.12 or newer with Landlock switched on, on x86_64 or aarch64"
@@ -42,19 +42,19 @@ _REMEDIES = {
 
 
 class SandboxChoice(Struct, frozen=True):
-    """What trying a mode showed: what it `held`, and one clause on why that is not everything."""
+    """The result of trying a mode: what it `held`, and one clause on why that is not everything."""
 
     mode: SandboxMode
     held: frozenset[Claim]
     complaint: str = ""
 
     def missing(self, *, network: bool) -> frozenset[Claim]:
-        """What a command could reach although it should not."""
+        """Return what a command could reach although it should not."""
         return ALL - self.held - ({Claim.NETWORK} if network else set())
 
 
 def unconfined(argv: Sequence[str], spec: SandboxSpec) -> Launch:
-    """No cell at all: the command is only watched over, so that it leaves nothing behind."""
+    """Run without a sandbox: the command is only supervised, so that it leaves nothing behind."""
     if spec.gateway:
         raise SandboxUnavailable("a program outside the sandbox cannot be held to some hosts")
     return Launch("plain", tuple(argv), (("folder", str(spec.folder)),), str(spec.scratch or spec.folder))
@@ -71,7 +71,7 @@ REFUSING = SandboxMode("none that holds", frozenset(), refuse)
 
 
 def known_modes() -> list[SandboxMode]:
-    """The ones there are, the strictest first."""
+    """Return the existing modes, strictest first."""
     if sys.platform != "linux":
         return []
     root = os.geteuid() == 0
@@ -82,7 +82,7 @@ def known_modes() -> list[SandboxMode]:
     if bwrap:
         bubble = Bubblewrap(bwrap, seldom.shutil.which("prlimit", path=PATH), drop=root)
         found.insert(0, SandboxMode(f"bubblewrap{down}", ALL, bubble.wrap, seals=True))
-    if not root:  # root has no need of user namespaces, and can mount where there is a sandbox at all
+    if not root:  # root needs no user namespaces, and can mount wherever a sandbox is possible at all
         found.append(SandboxMode("landlock", ALL, LandlockFence(drop=False, mounts=False).wrap))
     return found
 
@@ -122,8 +122,8 @@ class Sandbox:
         self.protections: WeakSet[Protection] = WeakSet()
 
     def vouch(self, path: Path) -> None:
-        """Say that what lies at a path was written with the owner's consent. A file tool calls this after
-        writing a sensitive file: a command may be running, and would be taken for the writer."""
+        """Declare what is at a path as written with the owner's consent. A file tool calls this after writing
+        a sensitive file: a running command would otherwise be taken for the writer."""
         for protection in self.protections:
             protection.vouch(path)
 
@@ -142,7 +142,8 @@ class Sandbox:
         writable: tuple[Path, ...] = (),
         around: HostView | None = None,
     ) -> SandboxSpec:
-        """Hone's interpreter runs in it; Hone's own code and what a login runs cannot be changed in it."""
+        """Return the specification. Hone's interpreter runs in the sandbox; Hone's code and login files
+        cannot be changed in it."""
         folder = folder.resolve()
         around = around or self.survey(folder)
         places = {Path(each).resolve() for each in (sys.prefix, sys.base_prefix)}
@@ -157,7 +158,8 @@ class Sandbox:
         )
 
     async def choose(self, spec: SandboxSpec) -> SandboxChoice:
-        """The first mode that holds all it should; else the one that holds most, or none. Tried once."""
+        """Return the first mode that holds everything it should; else the one that holds most, or none. Each
+        is tried once."""
         spec = replace(spec, network=False, read_only=False)
         key = replace(spec, scratch=None, guarded=())
         if key not in self._choices:
@@ -177,7 +179,7 @@ class Sandbox:
         return best
 
     async def examine(self, mode: SandboxMode, spec: SandboxSpec) -> SandboxChoice:
-        """Runs the mode once."""
+        """Try a mode once."""
         spec = spec if mode.seals else replace(spec, guarded=())
         output = Output(Spill(Path(os.devnull), ""))
         try:
@@ -195,7 +197,7 @@ class Sandbox:
         return SandboxChoice(mode, mode.claims - broken, f"a trial reached {reached}" if reached else "")
 
     async def describe(self, spec: SandboxSpec) -> list[str]:
-        """For `hone doctor`: what is in force, what each other mode lacks, and how to get it."""
+        """Describe for `hone doctor` what is in force, what each other mode lacks, and how to get it."""
         findings = [await self.examine(mode, spec) for mode in self._modes]
         choice = await self.choose(spec)
         kept = ", ".join(sorted(choice.held))
@@ -217,7 +219,7 @@ _SWITCHES = {
     "kernel/unprivileged_userns_clone": "0",
     "user/max_user_namespaces": "0",
 }
-"""Settings of the kernel under which an ordinary user can make no user namespace."""
+"""Kernel settings under which an ordinary user cannot create user namespaces."""
 
 
 def _switched_off() -> str:

@@ -11,7 +11,7 @@ import signal
 from hone.sandbox import kernel
 
 STAGE = "/tmp"
-"""Seen by this process and the command only."""
+"""Only this process and the command see it."""
 _HIGHEST = 2**32 - 2
 
 
@@ -40,7 +40,7 @@ def stage(trees: list[str], uid: int) -> None:
 
 
 def overlay(owned: list[str], uid: int) -> None:
-    """Mounts the owned trees, mapped, where they are."""
+    """Mount the owned trees in place, mapped."""
     mapping = _Mapping(uid)
     for path in owned:
         tree = mapping.clone(path)
@@ -97,7 +97,7 @@ class _Mapping:
 
 
 def _map(owner: int, uid: int) -> str:
-    """The owner and the uid change places, which leaves everybody else where they are."""
+    """Swap the owner and the uid, which leaves everybody else unchanged."""
     low, high = sorted((owner, uid))
     swapped = {(owner, uid, 1), (uid, owner, 1)}
     rows = [*swapped, (0, 0, low), (low + 1, low + 1, high - low - 1)]
@@ -106,7 +106,7 @@ def _map(owner: int, uid: int) -> str:
 
 
 def _namespace(uids: str, gids: str) -> int:
-    """A user namespace that serves as a table of owners only: the process in it is gone at once."""
+    """Return a user namespace that only serves as a table of owners: its process ends at once."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:

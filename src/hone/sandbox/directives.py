@@ -1,7 +1,7 @@
 """Check what git finds in a repository that commands made: nothing in it may make git run something.
 
-A fresh repository has a configuration and sample hooks, which are fine. Further hooks, keys that name a
-program, and pointers to a git folder outside the tree are not.
+A new repository has a configuration and sample hooks, which are fine. Other hooks, keys that name a program,
+and pointers to a git folder outside the tree are not.
 """
 
 import os
@@ -19,31 +19,31 @@ _SAMPLE = ".sample"
 
 
 class Correction(Struct, frozen=True):
-    """A path to take away, and the text to leave in its place if there is any."""
+    """A path to remove, and the text to leave in its place, if any."""
 
     path: str
     text: str = ""
 
 
 def is_directive(site: Site, census: Census) -> bool:
-    """Whether a site is one of git's own files."""
+    """Tell whether a site is one of git's own files."""
     above = site.path.rpartition("/")[0]
     return above in census.git or _is_worktree(above, census)
 
 
 def correct(site: Site, census: Census, root: str) -> Iterator[Correction]:
-    """Yield what has to go."""
+    """Yield what must be removed."""
     wrong = [*_wrong(site, census, root)]
     git = site.path.rpartition("/")[0]
     if not wrong or _is_plain(git):
         yield from wrong
         return
-    # A folder that only looks like a git folder may hold a config or hooks that are somebody's own.
+    # A folder that only looks like a git folder may hold somebody's own config or hooks.
     yield Correction(f"{git}/HEAD" if git else "HEAD")
 
 
 def leads_inside(site: Site, census: Census, root: str) -> bool:
-    """Whether a .git file leads to a git folder in the tree."""
+    """Tell whether a .git file leads to a git folder in the tree."""
     text = _text(root, site.path)
     place = pointed_folder(text, Path(root, site.path))
     inner = _below(place, root) if place else None
@@ -70,7 +70,7 @@ def _wrong(site: Site, census: Census, root: str) -> Iterator[Correction]:
 
 
 def _is_plain(git: str) -> bool:
-    """Whether its name says that this is a git folder, or part of one."""
+    """Tell whether its name says that this is a git folder, or part of one."""
     return ".git" in git.split("/")
 
 

@@ -1,4 +1,4 @@
-"""The one way out of a sandbox without network: a port inside it, at which Hone itself answers."""
+"""The only way out of a sandbox without network: a port inside it, at which Hone itself answers."""
 
 import asyncio
 import os
@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 PORT = 3128
-"""Nobody else listens in a network that holds one command."""
+"""Nothing else listens in a network with a single command."""
 _INSIDE = Path(__file__).with_name("listening.py").read_text("utf-8")
 _REPORT = 3
-"""Where the supervisor puts a descriptor of its own, whatever is there."""
+"""The descriptor that the supervisor claims, whatever it was before."""
 
 
 class Gateway:
-    """Made before a command, for one command. Close it when the command has started, or has failed to."""
+    """Created before a command, for that command. Close it when the command has started, or has failed to."""
 
     def __init__(self) -> None:
         self._ours, theirs = socket.socketpair()
@@ -22,7 +22,7 @@ class Gateway:
         self.channel = _move_up(theirs.detach())
 
     def wrap(self, python: str, argv: Sequence[str]) -> tuple[str, ...]:
-        """Return a command that opens the port before it becomes the given one."""
+        """Return a command that opens the port and then becomes the given one."""
         bare = os.path.realpath(python)
         return (bare, "-I", "-S", "-c", _INSIDE, str(self.channel), str(PORT), *argv)
 
@@ -47,14 +47,14 @@ class Gateway:
         self._ours.close()
 
     def _release(self) -> None:
-        """Let go of the command's end: only the command has it then, so that its end is noticed."""
+        """Close our copy of the command's end, so that the command's exit is noticed."""
         if self.channel >= 0:
             os.close(self.channel)
             self.channel = -1
 
 
 def _move_up(file: int) -> int:
-    """Return the same with a number that the supervisor leaves alone."""
+    """Return the same descriptor with a number that the supervisor leaves alone."""
     if file > _REPORT:
         return file
     moved = _move_up(os.dup(file))

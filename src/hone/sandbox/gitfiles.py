@@ -1,4 +1,4 @@
-"""Read git's own files without running git: where a repository lies, and what its configuration would run."""
+"""Read git's own files without running git: where a repository is, and what its configuration would run."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -9,7 +9,7 @@ from msgspec import Struct
 from hone.core.regex import regex
 
 LONGEST = 256 * 1024
-"""Bytes of a configuration that is read."""
+"""The most bytes of a configuration to read."""
 _HEADER = regex(r'\[\s*([A-Za-z0-9.-]+)(?:\s+"((?:[^"\\]|\\.)*)")?\s*\]')
 _ENTRY = regex(r"([A-Za-z][A-Za-z0-9-]*)\s*(?:=\s*(.*))?")
 
@@ -43,18 +43,19 @@ _SAFE = {
     "color": "ui",
 }
 _HARMLESS = frozenset(f"{section}.{key}" for section, keys in _SAFE.items() for key in keys.split())
-"""Keys that make git run nothing and read nothing else. A list of the others would always be too short."""
+"""Keys that neither make git run something nor read anything else. A list of the others would never be
+complete."""
 
 
 class Setting(Struct, frozen=True):
-    """`key` is section and name in small letters, without what stands between them in quotes."""
+    """`key` is section and name in lowercase, without the quoted part between them."""
 
     key: str
     value: str
 
 
 def read_configuration(text: str) -> list[Setting]:
-    """Raises ValueError for what git might read otherwise. Git itself never writes such text."""
+    """Raise ValueError for what git might read differently. Git itself never writes such text."""
     found: list[Setting] = []
     section = ""
     for line in text.removeprefix("\ufeff").split("\n"):
@@ -80,7 +81,7 @@ def _unquoted(value: str) -> str:
 
 def harmless_part(text: str, place: Path, root: Path) -> str:
     """Return a configuration without what makes git run something or leads it outside the root. `place` is
-    where it lies. The text comes back as it is if there is no such thing in it."""
+    its path. The text is unchanged if it contains no such thing."""
     kept: list[str] = []
     section = ""
     for line in text.split("\n"):
@@ -102,7 +103,7 @@ def _is_harmless_line(line: str, section: str, place: Path, root: Path) -> bool:
 
 
 def _last_header(line: str) -> str:
-    """The header in whose section the next line stands, if this line has one."""
+    """Return the header for the section of the next line, if this line has one."""
     rest, found = line.removeprefix("\ufeff").strip(), ""
     while header := _HEADER.match(rest):
         found, rest = header[0], rest[header.end() :].strip()
@@ -112,12 +113,12 @@ def _last_header(line: str) -> str:
 def _is_harmless(setting: Setting, place: Path, root: Path) -> bool:
     if setting.key == "core.worktree":  # of a submodule
         return Path(os.path.normpath(place.parent / setting.value)).is_relative_to(root)
-    # "!" begins a command, and an address with "::" runs the program that is named before it.
+    # "!" begins a command, and an address with "::" runs the program named before it.
     return setting.key in _HARMLESS and not setting.value.startswith("!") and "::" not in setting.value
 
 
 def linked_places(text: str, git: Path, work: Path) -> Iterator[Path]:
-    """Yield the hooks and further configuration that a configuration names, wherever they lie."""
+    """Yield the hooks and further configuration that a configuration names, wherever they are."""
     try:
         settings = read_configuration(text)
     except ValueError:
@@ -130,7 +131,7 @@ def linked_places(text: str, git: Path, work: Path) -> Iterator[Path]:
 
 
 def pointed_folder(text: str, place: Path) -> Path | None:
-    """Where a .git file sends git; None if that is no such file."""
+    """Return the target of a .git file; None if it is not one."""
     first = text.partition("\n")[0]
     if not first.startswith("gitdir:"):
         return None
@@ -138,8 +139,8 @@ def pointed_folder(text: str, place: Path) -> Path | None:
 
 
 def git_folders_outside(folder: Path) -> Sequence[Path]:
-    """Return the git folder of a worktree or submodule that lies elsewhere, with the one it shares, if it
-    knows of this folder: a stray .git file opens nobody's repository."""
+    """Return the git folder of a worktree or submodule that is elsewhere, with the one it shares, if it
+    refers to this folder: a stray .git file opens nobody's repository."""
     git = pointed_folder(_text(folder / ".git"), folder / ".git")
     if git is None or not _knows(git, folder):
         return ()
@@ -150,7 +151,8 @@ def git_folders_outside(folder: Path) -> Sequence[Path]:
 
 
 def _knows(git: Path, folder: Path) -> bool:
-    """A worktree's git folder names its .git file, a submodule's the work tree."""
+    """Tell whether a git folder refers back: a worktree's names its .git file, a submodule's the work
+    tree."""
     try:
         settings = read_configuration(_text(git / "config"))
     except ValueError:
@@ -170,6 +172,6 @@ def _text(path: Path) -> str:
 
 
 def _is_git_folder(path: Path) -> bool:
-    """A worktree's has no objects of its own."""
+    """Tell whether this is a git folder. A worktree's has no objects of its own."""
     own = os.path.isdir(path / "objects") and os.path.isdir(path / "refs")
     return os.path.isfile(path / "HEAD") and (own or os.path.isfile(path / "commondir"))

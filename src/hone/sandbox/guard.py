@@ -1,8 +1,8 @@
-"""Keep sensitive places as they were, where no mount can: those that did not exist before a command, and all
-of them under a mode that cannot seal.
+"""Keep sensitive places unchanged where no mount can: those that did not exist before a command, and all of
+them under a mode that cannot seal.
 
-After a command, what appeared is moved to a quarantine folder, and what changed is put back. A repository
-that a command makes is fine, as long as nothing in it makes git run something (see `directives`).
+After a command, new ones are moved to a quarantine folder, and changed ones are restored. A repository that a
+command makes is fine, as long as nothing in it makes git run something (see `directives`).
 """
 
 import os
@@ -18,12 +18,12 @@ from hone.sandbox.directives import correct, is_directive, leads_inside
 from hone.sandbox.gitfiles import LONGEST, linked_places
 
 SEALED = 48
-"""Places that are sealed by mounts; those beyond are looked after like under a mode that cannot seal."""
+"""How many places to seal by mounts; the others are handled as under a mode that cannot seal."""
 _FILE = 0o100644
 
 
 class GuardFinding(Struct, frozen=True):
-    """A place that a command changed. It is `kept` elsewhere now, unless there was an `error`."""
+    """A place that a command changed. It is now `kept` elsewhere, unless there was an `error`."""
 
     path: str
     reason: str
@@ -32,14 +32,14 @@ class GuardFinding(Struct, frozen=True):
 
 
 class Seals(Struct, frozen=True):
-    """What to seal. A folder around a `firm` one may not be renamed: something leads to it by its path."""
+    """What to seal. A folder around a `firm` one may not be renamed: something refers to it by its path."""
 
     loose: tuple[Path, ...] = ()
     firm: tuple[Path, ...] = ()
 
 
 class TreeGuard:
-    """Looks after one tree that commands write in. `skipped` is not looked at; `keep` gives a place in the
+    """Protects one tree that commands write to. `skipped` is not checked; `keep` returns a place in the
     quarantine for a path."""
 
     def __init__(self, root: Path, skipped: Sequence[Path], keep: Callable[[str], Path]) -> None:
@@ -55,14 +55,14 @@ class TreeGuard:
         """Repositories that commands made as a whole. They may be deleted, so nothing in them is sealed."""
         self._vouched: set[str] = set()
         self._absent: frozenset[str] = frozenset()
-        """Where something leads to, and nothing is."""
+        """Targets that something refers to, and that do not exist."""
 
     def look(self) -> None:
-        """Look through the tree for the first time, which takes longer than later."""
+        """Search the tree for the first time, which takes longer than later searches."""
         self._surveyor.look()
 
     def vouch(self, path: str) -> None:
-        """Take what lies there now for the owner's. What becomes of it later is put back to this."""
+        """Accept the current content as the owner's. Later changes are reverted to it."""
         self._vouched.add(path)
         self._copies = {place: kept for place, kept in self._copies.items() if not _touches(place, path)}
         kept = copy(self.root, path)
@@ -70,8 +70,8 @@ class TreeGuard:
             self._copies[path] = kept
 
     def begin(self, *, seals: bool, settled: bool) -> Seals:
-        """Return what to seal for a command. If nothing else runs (`settled`), everything that is there now
-        is the owner's; else what was there at the last look."""
+        """Return what to seal for a command. If nothing else runs (`settled`), everything that exists now is
+        the owner's; otherwise what existed at the last check."""
         if settled:
             self._before = self._surveyor.look()
             self._vouched.clear()
@@ -93,7 +93,7 @@ class TreeGuard:
         return Seals(loose, tuple(path for name, path in paths.items() if name in firm))
 
     def end(self, *, network: bool) -> list[GuardFinding]:
-        """Undo what commands did to sensitive places. `network`: whether one of them could download."""
+        """Revert what commands did to sensitive places. `network`: whether one of them could download."""
         now = self._surveyor.look()
         self._made |= self._new_folders(now.git, now)
         findings: list[GuardFinding] = []
@@ -121,15 +121,15 @@ class TreeGuard:
             yield from self._take_out(site.path, site.reason)
 
     def _is_new(self, site: Site) -> bool:
-        """Whether a command put it there. What is sealed can only be replaced by the owner, or by moving a
-        folder around it; then it is found again where it lies now. What is not sealed is put back anyway."""
+        """Tell whether a command put it there. A sealed place can only be replaced by the owner, or by moving
+        a folder around it; then it is found again in its new place. An unsealed one is restored anyway."""
         before = self._before.sites.get(site.path)
         if before and (before.inode == site.inode or before.within == site.within):
             return False
         return not any(self._is_same(site, each) for each in self._before.sites.values())
 
     def _is_same(self, site: Site, before: Site) -> bool:
-        """Whether a place that was there before is this one, moved and unchanged."""
+        """Tell whether a place that was there before is this one, moved and unchanged."""
         if (site.inode, site.reason) != (before.inode, before.reason):
             return False
         if _tail(site.path) != _tail(before.path):
@@ -143,8 +143,8 @@ class TreeGuard:
         return self._came_with_repository(site, now, network)
 
     def _came_with_repository(self, site: Site, now: Census, network: bool) -> bool:
-        """Whether a command made the whole folder around it as a repository: a clone that was downloaded, or
-        a worktree or copy with the same file in the same place."""
+        """Tell whether a command made the whole folder around it as a repository: a clone that was
+        downloaded, or a worktree or copy with the same file in the same place."""
         top = _top(site.path, self._new_folders(now.repositories, now))
         if not top or network:
             return bool(top)
@@ -154,7 +154,7 @@ class TreeGuard:
         return bool(found) and any(_alike(copy(self.root, path), found) for path in same)
 
     def _new_folders(self, paths: frozenset[str], now: Census) -> frozenset[str]:
-        """Those of the folders that did not exist before, under any name."""
+        """Return the folders that did not exist before, under any name."""
         before = self._before.folders
         found = [
             path for path in paths if path not in before or before[path].inode != now.folders[path].inode
@@ -166,15 +166,15 @@ class TreeGuard:
         return any(_touches(site.path, path) for path in self._vouched)
 
     def _is_still_theirs(self, git: str) -> bool:
-        """Whether a git folder that a command made is as commands may leave it. If not, the owner was there:
-        it is the owner's from now on."""
+        """Tell whether a git folder that a command made is as commands may leave it. If not, the owner was
+        there: it is the owner's from now on."""
         sites = [site for site in self._before.sites.values() if _git_folder(site) == git]
         return git in self._before.git and not any(
             [*correct(site, self._before, self.root)] for site in sites
         )
 
     def _places(self) -> Iterator[tuple[str, bool]]:
-        """What to protect, the upper ones first, and whether it can be sealed."""
+        """Yield what to protect, upper ones first, and whether it can be sealed."""
         before = self._before
         own = [
             site
@@ -185,7 +185,7 @@ class TreeGuard:
             yield site.path, not site.is_link and not _top(site.path, self._clones)
 
     def _targets(self) -> Iterator[str]:
-        """Where sensitive links and the owner's git settings lead to in the tree."""
+        """Yield the targets of sensitive links and of the owner's git settings in the tree."""
         before = self._before
         places = [f"{self.root}/{site.path}" for site in before.sites.values() if site.is_link]
         for git in sorted(before.git - self._made):
@@ -197,7 +197,7 @@ class TreeGuard:
                 yield real[len(self.root) + 1 :]
 
     def _restore(self, path: str, now: Census) -> Iterator[GuardFinding]:
-        """Put a place back that was not sealed. What lies there instead is kept."""
+        """Restore a place that was not sealed. What is there instead is kept."""
         before, after = self._copies[path], copy(self.root, path)
         if _alike(before, after) or self._may_be_gone(path, now):
             return
@@ -209,7 +209,7 @@ class TreeGuard:
                 place == path or _is_in_the_way(self.root, place)
             ):
                 yield from self._take_out(place, reason)
-        for inner, kept in before.items():  # a folder comes before what lies in it
+        for inner, kept in before.items():  # a folder precedes its contents
             try:
                 write_new(self.root, f"{path}/{inner}" if inner else path, kept)
             except OSError as error:
@@ -217,7 +217,8 @@ class TreeGuard:
                 return
 
     def _may_be_gone(self, path: str, now: Census) -> bool:
-        """Whether it went with a repository that commands made, or was moved with the folder it lies in."""
+        """Tell whether it went with a repository that commands made, or was moved with the folder it lies
+        in."""
         if os.path.lexists(f"{self.root}/{path}"):
             return False
         clone, before = _top(path, self._clones), self._before.sites.get(path)
@@ -230,7 +231,7 @@ class TreeGuard:
         return site.reason if site else GIT
 
     def _take_out(self, path: str, reason: str, text: str = "") -> Iterator[GuardFinding]:
-        """Nothing is to be said about what is gone already."""
+        """Move a place out. Report nothing if it is gone already."""
         try:
             target = self._keep(path)
             take_out(self.root, path, target)
@@ -245,37 +246,37 @@ class TreeGuard:
 
 
 def _git_folder(site: Site) -> str | None:
-    """The git folder that a site may be a directive of."""
+    """Return the git folder that a site may be a directive of."""
     above, _, name = site.path.rpartition("/")
     return above if name in DIRECTIVES else None
 
 
 def _tail(path: str) -> str:
-    """What makes a path sensitive: the names from the first hidden folder on, or else the last one."""
+    """Return what makes a path sensitive: the names from the first hidden folder on, or else the last one."""
     names = path.split("/")
     first = next((at for at, name in enumerate(names) if name.startswith(".")), len(names) - 1)
     return "/".join(names[first:])
 
 
 def _top(path: str, repositories: Iterable[str]) -> str:
-    """Which of the repositories a path lies in; "" if in none."""
+    """Return the repository around a path; "" if there is none."""
     return next((each for each in repositories if path.startswith(f"{each}/")), "")
 
 
 def _above(path: str) -> Iterator[str]:
-    """The folders on the way to a path, the upper ones first."""
+    """Yield the folders on the way to a path, upper ones first."""
     names = path.split("/")
     yield from ("/".join(names[:count]) for count in range(1, len(names)))
 
 
 def _is_in_the_way(root: str, path: str) -> bool:
-    """Whether something is where a folder was."""
+    """Tell whether something is where a folder was."""
     place = f"{root}/{path}"
     return os.path.islink(place) or not os.path.isdir(place)
 
 
 def _alike(one: Copy | None, other: Copy | None) -> bool:
-    """Whether two copies hold the same. Only whether a file can be run counts of its mode."""
+    """Tell whether two copies have the same content. Of the mode, only the executable bit counts."""
     if one is None or other is None or one.keys() != other.keys():
         return False
     return all(
@@ -285,5 +286,5 @@ def _alike(one: Copy | None, other: Copy | None) -> bool:
 
 
 def _touches(path: str, other: str) -> bool:
-    """Whether one of them lies in the other."""
+    """Tell whether one of them is inside the other."""
     return f"{path}/".startswith(f"{other}/") or f"{other}/".startswith(f"{path}/")

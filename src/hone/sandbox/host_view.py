@@ -1,5 +1,5 @@
-"""What commands in one working folder see of the user's machine. Found once for a workspace, used by all of
-its commands."""
+"""What commands in one working folder see of the user's machine. It is computed once for a workspace, for all
+of its commands."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,7 +20,7 @@ _PASSED = {
 
 
 class HostView(Struct, frozen=True):
-    """`sealed` and `hidden` are places of the user's home that lie in what commands may write or read."""
+    """`sealed` and `hidden` are places of the user's home inside what commands may write or read."""
 
     tools: Toolset
     identity: Identity
@@ -34,7 +34,7 @@ class HostView(Struct, frozen=True):
 def survey(
     folder: Path, access: SandboxAccess, closed: Sequence[Path], environ: Mapping[str, str]
 ) -> HostView:
-    """`closed` is Hone's home; no command sees it."""
+    """Return the view. `closed` is Hone's home; no command sees it."""
     tools = find_tools(folder, closed, environ)
     readable = (*tools.shown, *access.read, *git_folders_outside(folder))
     written = (folder, *access.write)
@@ -53,7 +53,7 @@ def survey(
 
 
 def _of_home(home: Path, places: Iterable[Place], seen: Sequence[Path]) -> Iterator[Path]:
-    """Those that lie inside what is seen. If a place itself is the working folder, the owner wants it."""
+    """Yield the places inside what is seen. If a place itself is the working folder, the owner wants it."""
     for place in places:
         path = os.path.realpath(home.joinpath(*place))
         if os.path.exists(path) and any(path.startswith(f"{root}/") for root in seen):
@@ -61,7 +61,7 @@ def _of_home(home: Path, places: Iterable[Place], seen: Sequence[Path]) -> Itera
 
 
 def _environment(tools: Toolset, access: SandboxAccess, environ: Mapping[str, str]) -> dict[str, str]:
-    """Only what is listed here, and what the owner's settings name."""
+    """Return the environment: only the variables listed here, and those named in the owner's settings."""
     passed = {name: value for name, value in environ.items() if name in _PASSED or name.startswith("LC_")}
     named = {name: environ[name] for name in access.env if name in environ}
     return {"PATH": ":".join(tools.path), **passed, **dict(tools.variables), **named}

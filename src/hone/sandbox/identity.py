@@ -1,4 +1,4 @@
-"""Read who commits: name and e-mail of the user's own git configuration, for git in the sandbox.
+"""Read the committer: name and e-mail of the user's own git configuration, for git in the sandbox.
 
 They become the global configuration there, which a repository's own settings override as usual.
 """
@@ -22,15 +22,15 @@ class Identity(Struct, frozen=True):
     name: str = ""
     email: str = ""
     branch: str = ""
-    """What a new repository's first branch is called."""
+    """The name of a new repository's first branch."""
 
     def __str__(self) -> str:
         return f"{self.name} <{self.email}>" if self.name or self.email else "none"
 
 
 def find_identity(folder: Path, environ: Mapping[str, str]) -> Identity:
-    """Of the global configuration alone. Nothing of the repository is used but where it lies, on which an
-    `includeIf` may depend."""
+    """Return the identity from the global configuration alone. Of the repository only its place is used,
+    since an `includeIf` may depend on it."""
     git = seldom.shutil.which("git", path=PATH)
     if git is None:
         return Identity()
@@ -51,7 +51,7 @@ def find_identity(folder: Path, environ: Mapping[str, str]) -> Identity:
 
 
 def read_identity(said: bytes) -> Identity:
-    """The last value of a key counts. One with a line break in it counts as none."""
+    """Parse a configuration. The last value of a key counts. One with a line break counts as none."""
     pairs = (os.fsdecode(each).partition("\n") for each in said.split(b"\0"))
     found = {key.lower(): value for key, _, value in pairs if value.isprintable()}
     return Identity(
@@ -60,7 +60,8 @@ def read_identity(said: bytes) -> Identity:
 
 
 def write_configuration(identity: Identity) -> str:
-    """The text of a .gitconfig. In the sandbox, who owns a folder says nothing about whether to trust it."""
+    """Return the text of a .gitconfig. In the sandbox, the owner of a folder says nothing about whether to
+    trust it."""
     lines = ["[safe]", "\tdirectory = *"]
     for section, key, value in (
         ("user", "name", identity.name),

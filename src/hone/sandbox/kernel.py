@@ -36,7 +36,7 @@ def checked(result: int, what: str) -> int:
 
 
 def system_call(what: str, number: int, *arguments: object) -> int:
-    """Integers are passed as machine words, everything else as ctypes sees fit."""
+    """Call the kernel. Integers are passed as machine words, everything else by ctypes' rules."""
     words = [ctypes.c_long(each) if isinstance(each, int) else each for each in arguments]
     return checked(libc.syscall(ctypes.c_long(number), *words), what)
 
@@ -50,14 +50,14 @@ def unshare(flags: int) -> None:
 
 
 def leave_mounts() -> None:
-    """Mounts made from now on are seen by this process and its children only."""
+    """Make new mounts visible to this process and its children only."""
     unshare(CLONE_NEWNS)
     _mount(None, "/", None, _MS_REC | _MS_PRIVATE)
 
 
 def become_mounter() -> None:
-    """Leaves the mounts of others as an ordinary user can: in a user namespace where it stays who it is. The
-    right to mount goes with the next program that is started. Fails where there are no such namespaces."""
+    """Leave the shared mounts as an ordinary user can: in a user namespace with the same identity. The next
+    program to be started has no right to mount. Fails where there are no such namespaces."""
     uid, gid = os.geteuid(), os.getegid()
     unshare(CLONE_NEWUSER | CLONE_NEWNS)
     for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
@@ -67,7 +67,7 @@ def become_mounter() -> None:
 
 
 def leave_network() -> None:
-    """Enters a network with nothing in it but itself. Needs root, or what `become_mounter` gives."""
+    """Enter an empty network. Needs root, or what `become_mounter` provides."""
     unshare(CLONE_NEWNET)
     asking = socket(AF_INET, SOCK_DGRAM)
     wanted = struct.pack("16sH14x", b"lo", _IFF_UP)
@@ -80,7 +80,7 @@ def mount_tmpfs(path: str, options: str) -> None:
 
 
 def close_tmpfs(path: str) -> None:
-    """What is mounted there can only be read from now on."""
+    """Make a tmpfs read-only from now on."""
     _mount(None, path, None, _MS_REMOUNT | _MS_BIND | _MS_RDONLY | _MS_NOSUID | _MS_NODEV)
 
 
@@ -90,13 +90,14 @@ def _mount(source: str | None, target: str, kind: str | None, flags: int, option
 
 
 def clone_tree(path: str) -> int:
-    """A copy of what is mounted at a path, as a descriptor that is mounted nowhere yet."""
+    """Return a copy of the mount at a path, as a descriptor that is not mounted anywhere yet."""
     flags = _OPEN_TREE_CLONE | _AT_RECURSIVE | os.O_CLOEXEC
     return system_call(f"open_tree {path}", _OPEN_TREE, _AT_FDCWD, os.fsencode(path), flags)
 
 
 def map_owners(tree: int, namespace: int) -> None:
-    """Owners of files in the tree appear as the user namespace says. Fails where the file system cannot."""
+    """Map the owners of files in a tree by a user namespace. Fails if the file system does not support
+    that."""
     _set_attributes(tree, _Attributes(_ATTR_IDMAP | _ATTR_NOSUID | _ATTR_NODEV, 0, 0, namespace))
 
 

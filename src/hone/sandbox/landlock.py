@@ -40,12 +40,12 @@ DEVICE = _READ | _WRITE | _TRUNCATE
 
 
 def version() -> int:
-    """What the kernel knows; raises OSError where it knows no Landlock or has it switched off."""
+    """Return the kernel's version. Raises OSError where Landlock is missing or switched off."""
     return kernel.system_call("landlock", _CREATE_RULESET, None, 0, _VERSION)
 
 
 def restrict(rules: list[tuple[str, int]], *, network: bool) -> None:
-    """From now on, only this. A path that is not there needs no rule."""
+    """Restrict this process from now on. A missing path needs no rule."""
     known = version()
     handled = _FIRST | sum(right for since, right in _SINCE.items() if known >= since)
     tcp = 0 if network or known < _TCP_SINCE else _BIND_AND_CONNECT
@@ -57,8 +57,8 @@ def restrict(rules: list[tuple[str, int]], *, network: bool) -> None:
 
 
 def shut_sockets() -> None:
-    """No abstract sockets of others, where the kernel can do that. They belong to a network and not to a
-    folder: who shares the network would reach them, and with them the screen and its keyboard."""
+    """Close abstract sockets of others, where the kernel can do that. They belong to a network and not to a
+    folder: anything in the same network could reach them, and with them the screen and its keyboard."""
     try:
         if version() >= _SCOPES_SINCE:
             _enter(_ruleset(0, 0, _SOCKETS))
@@ -67,7 +67,7 @@ def shut_sockets() -> None:
 
 
 def _ruleset(files: int, tcp: int, scopes: int) -> int:
-    # An older kernel takes the longer structure as long as what it does not know is zero.
+    # An older kernel accepts the longer structure as long as the unknown part is zero.
     attributes = struct.pack("=QQQ", files, tcp, scopes)
     return kernel.system_call("landlock", _CREATE_RULESET, attributes, len(attributes), 0)
 

@@ -22,11 +22,11 @@ from hone.sandbox.spec import (
 )
 
 NOBODY = 65533
-"""No system hands this uid out."""
+"""A uid that no system assigns."""
 STAGE = Path("/tmp")
-"""As the supervisor mounts it."""
+"""The path where the supervisor mounts it."""
 TMP = Path("/tmp")
-"""As the command sees it."""
+"""The path where the command sees it."""
 NO_NETWORK = (
     "this machine cannot hold a program to some hosts, because an ordinary user can make no network "
     "namespaces here. Install bubblewrap, then see `hone doctor`"
@@ -42,10 +42,11 @@ _FACTS = (
 
 
 class Bubblewrap(Struct, frozen=True):
-    """Namespaces of its own for a command, and only what it may see mounted in them. `drop` for root.
+    """Runs a command in its own namespaces, with only what it may see mounted in them. `drop` is for root.
 
-    Started by root, the command runs as a uid that owns nothing (see `descent`): what it may use is then
-    staged where that uid can reach it, and bound from there."""
+    If root starts it, the command runs as a uid that owns nothing (see `descent`): what it may use is then
+    staged where that uid can reach it, and bound from there.
+    """
 
     bwrap: str
     prlimit: str | None
@@ -65,18 +66,18 @@ class Bubblewrap(Struct, frozen=True):
         return Launch("bubble", tuple(command), tuple(settings), str(TMP))
 
     def _limited(self) -> tuple[str, ...]:
-        """Set inside, where only the cell's own processes are counted."""
+        """Return a limit set inside, where only the sandbox's processes are counted."""
         _, hardest = resource.getrlimit(resource.RLIMIT_NPROC)
         most = PROCESSES if hardest == resource.RLIM_INFINITY else min(PROCESSES, hardest)
         return (self.prlimit, f"--nproc={most}", "--") if self.prlimit else ()
 
 
 def _stage(spec: SandboxSpec, mounts: Sequence[Mount]) -> dict[str, tuple[str, str]]:
-    """How and where the supervisor mounts each tree that the uid could not reach by its path."""
+    """Return how and where the supervisor mounts each tree that the uid could not reach by its path."""
     own = [str(path) for path in owned(spec)]
     lend = [each.path for each in mounts if each.kind is MountKind.LEND and each.within is None]
     kinds = {**dict.fromkeys(lend, "lend"), **dict.fromkeys(own, "own")}
-    # The innermost first: that is the one a path is found in.
+    # Innermost first: a path is found in the first one.
     trees = sorted(kinds, key=len, reverse=True)
     return {path: (kinds[path], f"{STAGE}/{number}") for number, path in enumerate(trees)}
 
@@ -123,14 +124,15 @@ def _mounted(mounts: Sequence[Mount], stage: Mapping[str, tuple[str, str]]) -> I
 
 
 class LandlockFence(Struct, frozen=True):
-    """For machines without bubblewrap. `drop` for root.
+    """For machines without bubblewrap. `drop` is for root.
 
-    The command sees the whole tree of files and their names, but opens only what the cell has. Of /etc it
-    opens what any user may open: to many programs a file that is there and refused is an error.
+    The command sees all files and their names, but only opens what the sandbox has. In /etc it opens what any
+    user may open: to many programs a file that exists but is refused is an error.
 
-    Landlock can take nothing away inside a folder that is allowed. With `mounts`, the command gets a mount
-    namespace in which that is done by mounting; this needs root or user namespaces. Without, a cell with
-    something sealed or hidden in a folder to write does not hold, and guarded places are not sealed."""
+    Landlock cannot exclude anything inside an allowed folder. With `mounts`, the command gets a mount
+    namespace in which mounts do that; this needs root or user namespaces. Without them, a sandbox with
+    something sealed or hidden in a writable folder does not hold, and guarded places are not sealed.
+    """
 
     drop: bool
     mounts: bool
@@ -164,7 +166,8 @@ class LandlockFence(Struct, frozen=True):
 
 
 def _is_carved(mount: Mount) -> bool:
-    """Whether rules alone do not do it: what may be read or written needs a mount only in a hidden place."""
+    """Tell whether rules alone do not suffice: inside a hidden place, what may be read or written needs a
+    mount."""
     return mount.kind not in (MountKind.OWN, MountKind.LEND) or mount.within in (
         MountKind.HIDE,
         MountKind.OWN,
@@ -173,7 +176,7 @@ def _is_carved(mount: Mount) -> bool:
 
 
 def _around(path: str, hidden: Sequence[str]) -> Iterator[str]:
-    """A path without the hidden ones in it: if there are any, what lies beside them."""
+    """Yield a path without the hidden ones in it: if there are any, their siblings."""
     if path in hidden:
         return
     if not any(each.startswith(f"{path}/") for each in hidden):

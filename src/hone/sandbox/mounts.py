@@ -1,4 +1,4 @@
-"""Arrange what is mounted for a command: what it may write, read and not see, the outer before the inner."""
+"""Arrange a command's mounts: what it may write, read and not see, outer ones before inner ones."""
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,14 +12,14 @@ from hone.sandbox.spec import SYSTEM, SandboxSpec, SandboxUnavailable, lent, own
 
 class MountKind(StrEnum):
     OWN = "own"
-    """To be written."""
+    """Writable."""
     LEND = "lend"
-    """To be read."""
+    """Readable."""
     SEAL = "seal"
-    """To be read, inside a folder that can be written."""
+    """Readable, inside a writable folder."""
     HIDE = "hide"
     PIN = "pin"
-    """A folder mounted on itself: it cannot be renamed, so what lies in it cannot be moved away."""
+    """A folder mounted on itself: it cannot be renamed, so nothing in it can be moved away."""
 
 
 _READ = (MountKind.LEND, MountKind.SEAL)
@@ -35,7 +35,7 @@ class Mount(Struct, frozen=True):
 
 
 def arrange(spec: SandboxSpec) -> list[Mount]:
-    """Leaves out what changes nothing: a folder to read inside a folder to read, and what nobody sees."""
+    """Leave out what changes nothing: a readable folder inside a readable folder, and what nobody sees."""
     return [*_nested(sorted(_wanted(spec).items(), key=lambda item: item[0].split("/")))]
 
 
@@ -68,8 +68,8 @@ def _refuse_links(path: str, trees: Sequence[str]) -> None:
 
 
 def _above(paths: Iterable[str], trees: Sequence[str], *, dotted: bool = False) -> Iterator[str]:
-    """The folders between a tree and a path in it; if `dotted`, from the first hidden one on. An ordinary
-    folder can be renamed with a guarded place in it: the place is found again where it lies then."""
+    """Yield the folders between a tree and a path in it; if `dotted`, from the first hidden one on. An
+    ordinary folder can be renamed with a guarded place in it: the place is then found again."""
     for path in paths:
         root = _root(path, trees)
         above = os.path.dirname(path)

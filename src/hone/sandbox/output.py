@@ -1,4 +1,4 @@
-"""Capture the output of a process: its beginning and end in memory, and all of a long one in a file."""
+"""Capture the output of a process: its beginning and end in memory, and all of a long output in a file."""
 
 import codecs
 from io import FileIO
@@ -14,11 +14,11 @@ _COLOUR = regex(r"\x1b\[[0-9;:]*m")
 
 _GAPS = (b"\n", b" ", b'"', b",")
 _TORN = 4_096
-"""Bytes beside what is left out in which the end of a line, or else of a word, is sought."""
+"""Bytes around a cut in which to look for the end of a line, or else of a word."""
 
 
 class Spill(Struct, frozen=True):
-    """Where the whole goes when it is too long, and how the reader of the note can call that place."""
+    """Where the whole output goes if it is too long, and its name for readers of the note."""
 
     path: Path
     name: str
@@ -26,7 +26,7 @@ class Spill(Struct, frozen=True):
 
 
 class Output:
-    """Takes bytes as they come. `text` may be asked for at any time."""
+    """Takes bytes as they arrive. Call `text` at any time."""
 
     def __init__(self, spill: Spill, cap: int = 2**20) -> None:
         self.total = 0
@@ -49,8 +49,9 @@ class Output:
             del self._tail[: -self._half]
 
     def text(self) -> str:
-        """Without colours: they would hide a secret behind a letter, and say nothing to a model. Where the
-        middle is left out, so is the rest of a line that it tears: half a secret cannot be recognized."""
+        """Return the text without colors: they would hide a secret behind a letter, and tell a model nothing.
+        If the middle is left out, so is the rest of a line that the cut splits: half a secret cannot be
+        recognized."""
         if self.total <= 2 * self._half:
             return _COLOUR.sub("", bytes(self._head + self._tail).decode("utf-8", "replace"))
         head, tail = _up_to_a_gap(bytes(self._head)), _from_a_gap(bytes(self._tail[-self._half :]))

@@ -1,4 +1,5 @@
-"""A command that a program talks to: its standard input and output carry messages, its errors are kept."""
+"""A command that a program talks to: its standard input and output carry messages, its error output is
+kept."""
 
 import asyncio
 import os
@@ -11,14 +12,14 @@ from hone.sandbox.process import Running
 from hone.sandbox.spec import Launch
 
 ERRORS = 16_384
-"""Bytes of its standard error that are kept: the beginning and the end."""
+"""The bytes of standard error to keep: the beginning and the end."""
 WINDOW = 65_536
-"""Bytes of its standard output that wait to be read; then the process waits."""
+"""The most bytes of standard output that wait to be read; then the process waits."""
 
 
 class PipedProcess(Running):
-    """Read from `reader`, write with `write`. `errors` is what it said beside that. Whoever starts it must
-    stop it; then everything it started is gone."""
+    """Read from `reader`, write with `write`. `errors` is its error output. The caller must stop it, which
+    ends everything it started."""
 
     def __init__(self, clock: Clock) -> None:
         super().__init__(Output(Spill(Path(os.devnull), ""), ERRORS), clock)
@@ -29,7 +30,7 @@ class PipedProcess(Running):
 
     @classmethod
     async def start(cls, launch: Launch, clock: Clock) -> "PipedProcess":
-        """Raises OSError or ValueError. An interrupt on the way leaves nothing behind."""
+        """Start the process. Raises OSError or ValueError. An interrupt in between leaves nothing behind."""
         process = cls(clock)
         try:
             await uninterrupted(process.open(launch, b"", talks=True))
@@ -43,7 +44,7 @@ class PipedProcess(Running):
         return self.output.text()
 
     async def write(self, data: bytes) -> None:
-        """Wait until the process takes input, and hand it over whole. Raises OSError if it is gone."""
+        """Wait until the process accepts input, and send all of it. Raises OSError if it is gone."""
         await self._writable.wait()
         pipe = self._transport.get_pipe_transport(0) if self._transport else None
         if not isinstance(pipe, asyncio.WriteTransport) or not self._has_input:
@@ -51,7 +52,7 @@ class PipedProcess(Running):
         pipe.write(data)
 
     async def stop(self) -> None:
-        """What it still prints is not waited for: it may print without end."""
+        """Stop the process. Its remaining output is not awaited: it may be endless."""
         for pipe in map(self._transport.get_pipe_transport, (0, 1)) if self._transport else ():
             if pipe:
                 pipe.close()

@@ -18,9 +18,9 @@ from hone.sandbox.output import Output
 from hone.sandbox.spec import PATH, Launch
 
 GRACE = 0.5
-"""Seconds between the request to end and the end."""
+"""Seconds between the request to end and the kill."""
 PATIENCE = 10.0
-"""Seconds until a supervisor that does not end is given up; a process can be stuck in the kernel."""
+"""Seconds until a supervisor that does not end is abandoned; a process can be stuck in the kernel."""
 REPORTED = 65_536
 CANNOT = 125
 """The exit code of a command that could not be started."""
@@ -33,8 +33,8 @@ _BOOT = (
 
 
 class Ended(Struct, frozen=True):
-    """`code` is 128 + n where signal n ended the command; `report` is what it wrote to the report pipe;
-    `notes` say what was done about sensitive places."""
+    """`code` is 128 + n if signal n ended the command; `report` is what it wrote to the report pipe; `notes`
+    say what was done about sensitive places."""
 
     output: str
     code: int
@@ -47,7 +47,7 @@ class Ended(Struct, frozen=True):
 async def run(
     launch: Launch, *, output: Output, clock: Clock, timeout: float, stdin: bytes | None = None
 ) -> Ended:
-    """Raises OSError or ValueError if not even the supervisor can be started."""
+    """Raise OSError or ValueError if not even the supervisor can be started."""
     running = Running(output, clock)
     timed_out = False
     try:
@@ -63,7 +63,7 @@ async def run(
 
 
 async def start(launch: Launch, *, output: Output, clock: Clock) -> "Running":
-    """Whoever starts it must stop it. An interrupt on the way leaves nothing behind."""
+    """Start a command. The caller must stop it. An interrupt in between leaves nothing behind."""
     running = Running(output, clock)
     try:
         await uninterrupted(running.open(launch, None))
@@ -74,7 +74,7 @@ async def start(launch: Launch, *, output: Output, clock: Clock) -> "Running":
 
 
 class Running(asyncio.SubprocessProtocol):
-    """A command that was started. What it said and reported stays when it has ended."""
+    """A started command. Its output and report stay available after it has ended."""
 
     def __init__(self, output: Output, clock: Clock) -> None:
         self.output = output
@@ -89,7 +89,7 @@ class Running(asyncio.SubprocessProtocol):
 
     @property
     def code(self) -> int | None:
-        """None while it runs."""
+        """The exit code; None while it runs."""
         return self._transport.get_returncode() if self._transport and self._gone.done() else None
 
     @property
@@ -128,7 +128,7 @@ class Running(asyncio.SubprocessProtocol):
         await asyncio.shield(self._gone)
 
     async def stop(self) -> None:
-        """Returns when everything it started is gone; an interrupt meanwhile comes after that."""
+        """Stop, and return when everything it started is gone; an interrupt is delivered after that."""
         if self._lifeline >= 0:
             os.close(self._lifeline)
             self._lifeline = -1
@@ -143,7 +143,7 @@ class Running(asyncio.SubprocessProtocol):
         self.output.feed(data)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The supervisor has ended and nobody holds its output any more."""
+        """Note that the supervisor has ended and nobody holds its output any more."""
         self._over = self._clock.monotonic()
         with suppress(BlockingIOError):
             self.report = os.read(self._reports, REPORTED)
@@ -179,7 +179,7 @@ def supervisor_command(launch: Launch, lifeline: int, report: int) -> list[str]:
 
 
 def environment(launch: Launch) -> dict[str, str]:
-    """All that a command gets of it: nothing of Hone's own, where keys may be."""
+    """Return the environment for commands: nothing of Hone's own, which may contain keys."""
     return {
         "PATH": PATH,
         "LANG": "C.UTF-8",

@@ -1,4 +1,4 @@
-"""Protect the sensitive places of all folders that commands write in, and say what was done about them."""
+"""Protect the sensitive places of all folders that commands write to, and report what was done about them."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -13,8 +13,8 @@ _SHOWN, _WIDTH = 5, 120
 
 
 class Protection:
-    """`home` is where the quarantine lies; without one, it is a new folder for temporary files, which stays.
-    `skipped` is not looked at."""
+    """`home` contains the quarantine; without one, it is a new temporary folder, which stays. `skipped` is
+    not checked."""
 
     def __init__(
         self, trees: Sequence[Path], skipped: Sequence[Path], home: Path | None, clock: Clock
@@ -29,12 +29,12 @@ class Protection:
         ]
 
     def look(self) -> None:
-        """Look through the trees for the first time."""
+        """Search the trees for the first time."""
         for guard in self._guards:
             guard.look()
 
     def vouch(self, path: Path) -> None:
-        """Take what lies there now for the owner's, although a command may be running."""
+        """Accept the current content as the owner's, although a command may be running."""
         for guard in self._guards:
             if path.is_relative_to(guard.root):
                 guard.vouch(str(path.relative_to(guard.root)))
@@ -46,7 +46,7 @@ class Protection:
         return Seals(loose, tuple(path for each in found for path in each.firm))
 
     def end(self, *, network: bool) -> list[str]:
-        """Undo what commands did to sensitive places; return what there is to say about it."""
+        """Revert what commands did to sensitive places; return what to report about it."""
         findings = [found for guard in self._guards for found in guard.end(network=network)]
         return [*describe(findings, str(self._quarantine or ""))]
 
@@ -64,7 +64,7 @@ class Protection:
 
 
 def describe(findings: Sequence[GuardFinding], place: str) -> Iterator[str]:
-    """Say what was moved and put back, in one clause, and what could not be, in another."""
+    """Report in one clause what was moved and restored, and in another what could not be."""
     done = [each for each in findings if not each.error]
     if done:
         kept = f", kept in {place}" if any(each.kept for each in done) else ""

@@ -1,4 +1,4 @@
-"""Say what commands in a folder can see and change, for `hone doctor`."""
+"""Describe what commands in a folder can see and change, for `hone doctor`."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -16,7 +16,7 @@ _MEBI = 2**20
 
 
 def describe_view(folder: Path, sandbox: Sandbox, choice: SandboxChoice, clock: Clock) -> Iterator[str]:
-    """One line for each kind of thing. Nothing is made or changed."""
+    """Yield one line for each kind of thing. Nothing is created or changed."""
     around = sandbox.survey(folder)
     yield from _tools(around)
     yield from _environment(around)

@@ -74,7 +74,7 @@ CALLS = {
     "mq_open": (240, 180),
 }
 MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
-"""Column in CALLS and the name the kernel gives the architecture."""
+"""The column in CALLS, and the kernel's name of the architecture."""
 
 _BY_PATH = ("chown", "lchown", "fchownat", "utime", "utimes", "futimesat", "file_setattr")
 _ATTRIBUTES = ("setxattr", "lsetxattr", "setxattrat", "removexattr", "lremovexattr", "removexattrat")
@@ -83,7 +83,8 @@ _SHARED_MEMORY = ("shmget", "shmat", "msgget", "semget", "mq_open")
 
 
 def program(machine: str, *, fenced: bool, network: bool) -> bytes:
-    """`fenced` is for Landlock, and only there does `network` matter. Raises KeyError for other machines."""
+    """Return the filter. `fenced` is for Landlock, and only there does `network` matter. Raises KeyError for
+    other machines."""
     column, architecture = MACHINES[machine]
     steps: list[Step] = [
         (_LOAD, 0, 0, _ARCHITECTURE),
@@ -102,8 +103,8 @@ def program(machine: str, *, fenced: bool, network: bool) -> bytes:
 
 
 def install(code: bytes, machine: str) -> int:
-    """For this process and all it becomes. The privilege to gain privileges must be gone already. Gives the
-    descriptor on which the calls arrive that the helper decides."""
+    """Install the filter for this process and everything it becomes. It must already be unable to gain
+    privileges. Return the descriptor that delivers the calls for the helper to decide."""
     buffer = ctypes.create_string_buffer(code, len(code))
     filter = struct.pack("@HP", len(code) // 8, ctypes.addressof(buffer))
     number = CALLS["seccomp"][MACHINES[machine][0]]
@@ -111,7 +112,8 @@ def install(code: bytes, machine: str) -> int:
 
 
 def _everywhere() -> list[tuple[str, list[Step]]]:
-    """The first block for a call decides, so what a fence says comes before this."""
+    """Return the blocks for every sandbox. The first block for a call decides, so a fence's blocks precede
+    these."""
     bits = {"chmod": 1, "fchmod": 1, "fchmodat": 2, "fchmodat2": 2, "creat": 1, "mknod": 1, "mknodat": 2}
     refused = ("clone3", "openat2", "io_uring_setup", "add_key", "request_key", "keyctl")
     return [
@@ -122,7 +124,7 @@ def _everywhere() -> list[tuple[str, list[Step]]]:
         ("unshare", _if_any_bit(0, kernel.CLONE_NEWUSER)),
         ("setns", [_refuse(errno.EPERM)]),
         ("ioctl", _if_among(1, (_TIOCSTI, _TIOCLINUX), _refuse(errno.EPERM), _PASS)),
-        # Their arguments lie in memory, out of a filter's sight; programs go back to the older calls.
+        # Their arguments are in memory, invisible to a filter; programs fall back to the older calls.
         *((name, [_refuse(errno.ENOSYS)]) for name in refused),
     ]
 
@@ -131,7 +133,7 @@ def _fence(network: bool) -> list[tuple[str, list[Step]]]:
     no_socket = _refuse(errno.EACCES)
     return [
         *((name, [_refuse(errno.EPERM)]) for name in (*_BY_PATH, *_SHARED_MEMORY)),
-        # As where a file system has none: programs go on without them.
+        # As on a file system without them: programs continue without.
         *((name, [_refuse(errno.EOPNOTSUPP)]) for name in _ATTRIBUTES),
         *((name, [_ASKING]) for name in _BY_CLERK),
         ("utimensat", _if_pointer(1, _ASKING)),
@@ -157,7 +159,7 @@ def _if_any_bit(argument: int, bits: int) -> list[Step]:
 
 
 def _if_creating(flags: int, mode: int) -> list[Step]:
-    """The mode means something only where a file is created."""
+    """Return a check that applies only when a file is created, since only then does the mode matter."""
     return [_load(flags), (_ANY_BIT, 1, 0, _CREATES), _PASS, *_if_any_bit(mode, _SET_ID)]
 
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 
 class Claim(StrEnum):
-    """What a command in a cell cannot reach."""
+    """What a sandboxed command cannot reach."""
 
     FILES = "files outside the working folder"
     PROCESSES = "other processes"
@@ -57,8 +57,8 @@ class SandboxAccess(Struct, frozen=True):
 
 
 class Launch(Struct, frozen=True):
-    """A command as the supervisor takes it. `tmp` is where the command finds its scratch folder, `env` what
-    its environment has beyond the usual, `files` are descriptors that it inherits."""
+    """A command in the supervisor's form. `tmp` is where the command finds its scratch folder, `env` adds to
+    its usual environment, `files` are descriptors that it inherits."""
 
     kind: str
     argv: tuple[str, ...]
@@ -85,7 +85,7 @@ class SandboxMode(Struct, frozen=True):
 
 
 class SandboxUnavailable(Exception):
-    """There is no such cell; the message says why."""
+    """Such a sandbox is impossible; the message says why."""
 
 
 SYSTEM = (
@@ -106,23 +106,23 @@ PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
 _KERNELS = ("/proc", "/sys", "/dev", "/run", "/boot", "/etc")
 _GIB = 2**30
 PROCESSES = 4096
-"""The most processes of one cell, threads counted."""
+"""The most processes of one sandbox, threads included."""
 
 
 def limits() -> tuple[tuple[str, str], ...]:
-    """Generous ones: they are there for what runs away. Memory that is only reserved does not count."""
+    """Return generous limits: they only stop what runs away. Merely reserved memory does not count."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     values = {"RLIMIT_CORE": 0, "RLIMIT_FSIZE": 16 * _GIB, "RLIMIT_DATA": max(2 * _GIB, memory * 3 // 4)}
     return tuple(("limit", f"{name}={value}") for name, value in values.items())
 
 
 def inside(path: Path, roots: Iterable[Path]) -> Path | None:
-    """The first of the roots that the path is, or lies in."""
+    """Return the first root that is the path or contains it."""
     return next((root for root in roots if path.is_relative_to(root)), None)
 
 
 def owned(spec: SandboxSpec) -> tuple[Path, ...]:
-    """What may be written, each tree once, the working folder first."""
+    """Return what may be written, each tree once, the working folder first."""
     trees: list[Path] = []
     scratch = (spec.scratch,) if spec.scratch else ()
     for path in scratch if spec.read_only else (spec.folder, *spec.writable, *scratch):
@@ -132,23 +132,23 @@ def owned(spec: SandboxSpec) -> tuple[Path, ...]:
 
 
 def lent(spec: SandboxSpec) -> tuple[Path, ...]:
-    """What may only be read."""
+    """Return what may only be read."""
     return (*((spec.folder, *spec.writable) if spec.read_only else ()), *spec.readable)
 
 
 def find_system(path: Path) -> str | None:
-    """The part of the system that a folder is or holds, if there is one."""
+    """Return the part of the system that a folder is or contains, if any."""
     return next((each for each, real in _system_roots() if real.is_relative_to(path)), None)
 
 
 @cache
 def _system_roots() -> tuple[tuple[str, Path], ...]:
-    """Resolved once: every command asks."""
+    """Return the resolved roots, cached: every command asks."""
     return tuple((each, Path(each).resolve()) for each in (*SYSTEM, *_KERNELS))
 
 
 def check(spec: SandboxSpec) -> None:
-    """Raises SandboxUnavailable where a cell around this folder would hold what no command may have."""
+    """Raise SandboxUnavailable where a cell around this folder would hold what no command may have."""
     for path in (spec.folder, *spec.writable):
         if path != path.resolve() or not path.is_dir():
             raise SandboxUnavailable(f"{path} is not a folder, or is reached through a link")
@@ -160,12 +160,12 @@ def check(spec: SandboxSpec) -> None:
 
 
 def real_path(path: str) -> Path:
-    """Return a path of the owner's settings without ~ and links."""
+    """Return a path from the owner's settings without ~ and links."""
     return Path(os.path.realpath(os.path.expanduser(path)))
 
 
 def check_access(key: str, path: str) -> None:
-    """Raise ValueError unless a path of the owner's settings may be opened to commands."""
+    """Raise ValueError unless a path from the owner's settings may be opened to commands."""
     if not path.startswith(("/", "~/")) and path != "~":
         raise ValueError(f"{path!r} in {key} of sandbox must begin with / or ~/")
     real = real_path(path)

@@ -53,7 +53,7 @@ def main(arguments: list[str]) -> None:
 
 
 def _wake_on_child() -> int:
-    """A descriptor that can be read after a child has ended."""
+    """Return a descriptor that becomes readable when a child has ended."""
     reader, writer = os.pipe()
     for each in (reader, writer):
         os.set_blocking(each, False)
@@ -75,7 +75,7 @@ class Watch:
         self.helper: AttributeHelper | None = None
 
     def employ(self, channel: socket, settings: Settings) -> None:
-        """Waits until the command has its filter, or has failed to get one."""
+        """Wait until the command has its filter, or has failed to get one."""
         listener = take_over(channel)
         if listener is not None:
             dropped = int(settings["drop"][0]) if "drop" in settings else None
@@ -99,7 +99,7 @@ class Watch:
         return 128 + signal.SIGKILL if self.code is None else self.code
 
     def _reap(self) -> bool:
-        """Takes in what has ended; False when nothing is left."""
+        """Reap ended processes. Return False when nothing is left."""
         try:
             while True:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -112,7 +112,7 @@ class Watch:
             return False
 
     def _waited(self, milliseconds: float | None) -> bool:
-        """Waits for an end or for the time to pass; True if the lifeline was cut."""
+        """Wait for an end or for the time to pass. Return True if the lifeline was cut."""
         ready = dict(self.poll.poll(milliseconds))
         if self.wake in ready:
             os.read(self.wake, 4096)
@@ -142,7 +142,7 @@ def descendants(ancestor: int) -> list[int]:
 
 
 def _facts(pid: str) -> list[bytes]:
-    """The fields of a process after its name; none if it is gone."""
+    """Return the fields of a process after its name; none if it is gone."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             return file.read().rpartition(b")")[2].split()
@@ -153,12 +153,12 @@ def _facts(pid: str) -> list[bytes]:
 def _kill(pid: int, number: signal.Signals) -> None:
     try:
         os.kill(pid, number)
-    except (ProcessLookupError, PermissionError):  # gone, or started with other people's rights
+    except (ProcessLookupError, PermissionError):  # gone, or started with another user's rights
         return
 
 
 def _start(kind: str, settings: Settings, command: list[str], report: int, channel: socket) -> None:
-    """Becomes the command, or ends."""
+    """Become the command, or end."""
     try:
         os.setsid()
         # Python ignores these, and a command would inherit that.
@@ -194,7 +194,7 @@ def _limit(limits: list[str], uid: int) -> None:
 
 
 def _threads_of(uid: int) -> int:
-    """What the kernel counts of a user; a limit on processes is one for all of them together."""
+    """Return what the kernel counts for a user; one limit on processes covers all of them."""
     count = 0
     for pid in os.listdir("/proc"):
         facts = _facts(pid) if pid.isdigit() and _owner(pid) == uid else []

@@ -1,5 +1,5 @@
-"""Find the programs a user has: the folders on PATH, toolchain homes, virtual environments, and what links
-and scripts among them lead to. Commands may read these. GuardFinding them runs none of them."""
+"""Find the user's programs: the folders on PATH, toolchain homes, virtual environments, and the targets of
+links and scripts among them. Commands may read these. Finding them runs none of them."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,8 +14,8 @@ from hone.sandbox.spec import PATH, SYSTEM
 
 
 class Toolchain(Struct, frozen=True):
-    """`variable` names its folder, for the user and for commands; `usual` is where that lies in a home
-    otherwise; `parts` of it are shown, or all of it if there are none."""
+    """`variable` names its folder, for the user and for commands; `usual` is its default place in a home;
+    `parts` of it are shown, or all of it if there are none."""
 
     name: str
     variable: str
@@ -27,7 +27,7 @@ class Toolchain(Struct, frozen=True):
 
 TOOLCHAINS = (
     Toolchain("pyenv", "PYENV_ROOT", ".pyenv"),
-    # Commands have a CARGO_HOME of their own, for what they download.
+    # Commands have a separate CARGO_HOME, for what they download.
     Toolchain("cargo", "CARGO_HOME", ".cargo", ("bin", "env"), told=False),
     Toolchain("rustup", "RUSTUP_HOME", ".rustup"),
     Toolchain("nvm", "NVM_DIR", ".nvm"),
@@ -52,9 +52,9 @@ _BESIDE_PROGRAMS = ("lib", "lib64", "libexec", "share", "include")
 _SHEBANG = 512
 _EXEC = regex(r"#!/bin/sh\n'''exec' (?P<quote>['\"]?)(?P<path>/[^'\"\n]{1,400})(?P=quote) ")
 _MOST = 500
-"""Programs of one folder that are looked at."""
+"""The most programs of one folder to check."""
 _DEEP, _ENTRIES = 5, 4_000
-"""How far secrets are looked for in what is shown."""
+"""How deep to look for secrets in what is shown."""
 _LIBRARIES = {
     "lib",
     "lib64",
@@ -66,12 +66,12 @@ _LIBRARIES = {
     "site-packages",
     "__pycache__",
 }
-"""Where they are not looked for: programs keep no settings there."""
+"""Folders not to search for secrets: programs keep no settings there."""
 
 
 class Toolset(Struct, frozen=True):
     """`path` are the folders of a command's PATH, `shown` what it may read, `masked` the secrets in there,
-    `variables` what tells toolchains where they are, `names` the toolchains found."""
+    `variables` tell toolchains where they are, `names` are the toolchains found."""
 
     path: tuple[str, ...]
     shown: tuple[Path, ...]
@@ -81,7 +81,7 @@ class Toolset(Struct, frozen=True):
 
 
 def find_tools(folder: Path, closed: Sequence[Path], environ: Mapping[str, str]) -> Toolset:
-    """`closed` is never shown."""
+    """Find the user's tools. `closed` is never shown."""
     home = Path(os.path.realpath(environ.get("HOME") or "/nonexistent"))
     search = _Search(home, folder, closed)
     path = [*search.follow_path(environ.get("PATH", ""))]
@@ -110,7 +110,7 @@ def find_tools(folder: Path, closed: Sequence[Path], environ: Mapping[str, str])
 
 
 def secrets_in(root: Path) -> Iterator[Path]:
-    """Yield what holds secrets near the top of a folder."""
+    """Yield places with secrets near the top of a folder."""
     level, left = [str(root)], _ENTRIES
     for _ in range(_DEEP):
         below: list[str] = []
@@ -128,7 +128,7 @@ def secrets_in(root: Path) -> Iterator[Path]:
 
 
 class _Search:
-    """Collects what to show. Never a home as a whole, nor a folder around the working folder."""
+    """Collects what to show: never a home as a whole, nor a folder around the working folder."""
 
     def __init__(self, home: Path, folder: Path, closed: Sequence[Path]) -> None:
         self._home = home
@@ -137,7 +137,7 @@ class _Search:
         self._shown: dict[str, None] = {}
 
     def shown(self) -> Iterator[Path]:
-        """The outermost of them."""
+        """Yield the outermost of them."""
         for path in sorted(self._shown):
             if not any(path.startswith(f"{each}/") for each in self._shown):
                 yield Path(path)
@@ -147,7 +147,7 @@ class _Search:
         return Path(real) if real and os.path.isdir(real) else None
 
     def show(self, *paths: Path) -> bool:
-        """True if commands can see any of them."""
+        """Show a place. Return True if commands can see any of it."""
         seen = [self._show(os.path.realpath(path)) for path in paths]
         return any(seen)
 
@@ -187,11 +187,11 @@ class _Search:
         return True
 
     def _around(self, program: Path) -> Sequence[Path]:
-        """What to show so that one program runs."""
+        """Return what to show so that one program runs."""
         return self._installation(program.parent) if program.parent.name == "bin" else (program,)
 
     def _installation(self, programs: Path) -> Sequence[Path]:
-        """A folder of programs with what belongs to them."""
+        """Return a folder of programs with what belongs to them."""
         root = programs.parent
         if programs.name not in ("bin", "sbin", "shims", "condabin"):
             return (programs,)
@@ -205,7 +205,7 @@ class _Search:
         return (programs, *(root / name for name in _BESIDE_PROGRAMS))
 
     def show_environment(self, root: Path) -> bool:
-        """A virtual environment, and the Python that it was made from."""
+        """Show a virtual environment, and the Python that it was made from."""
         try:
             lines = (root / "pyvenv.cfg").read_text("utf-8", "replace").splitlines()
         except OSError:
@@ -237,8 +237,8 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 
 def _interpreter(script: str) -> str:
-    """Return the program that a script names in its first line, or right below it: installers write the name
-    there if it is too long for the system, or has a space in it."""
+    """Return the program that a script names in its first line, or directly below it: installers write the
+    name there if it is too long for the system, or contains a space."""
     try:
         with open(script, "rb") as file:
             text = os.fsdecode(file.read(_SHEBANG))

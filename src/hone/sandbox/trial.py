@@ -16,14 +16,14 @@ from msgspec import Struct
 from hone.sandbox.spec import Claim, SandboxSpec, inside
 
 FITS = "fits"
-"""The last word of an attempt that ran to its end and could do what a command must be able to do."""
+"""The last word of a complete attempt that could do what a command must be able to do."""
 
 _SAMPLES = 3
 _ATTEMPT = Path(__file__).with_name("attempt.py").read_text("utf-8")
 
 
 class Bait(Struct, frozen=True):
-    """Where it lies, the port of its listener, a socket for datagrams, the name of its abstract socket."""
+    """Its place, the port of its listener, a socket for datagrams, the name of its abstract socket."""
 
     folder: Path
     port: int
@@ -35,19 +35,19 @@ class Bait(Struct, frozen=True):
         sealed = [str(each) for each in (*spec.sealed, *spec.guarded) if each.exists()]
         ports = (str(self.port), str(self.datagrams.getsockname()[1]))
         about = (str(os.getpid()), os.readlink("/proc/self/ns/pid"), *ports, self.name)
-        # A folder that Hone itself cannot write need not be writable in a cell.
+        # A folder that Hone itself cannot write need not be writable in a sandbox.
         writable = not spec.read_only and os.access(spec.folder, os.W_OK)
         folder = str(spec.folder) if writable else ""
         paths = (str(len(hidden)), *hidden, *sealed)
         return [python, "-I", "-S", "-c", _ATTEMPT, str(self.folder), *about, folder, tmp, *paths]
 
     def broken(self, said: str) -> frozenset[Claim] | None:
-        """The claims that did not hold; None if the attempt did not run to its end."""
+        """Return the claims that did not hold; None if the attempt was incomplete."""
         lines = said.splitlines()
         if FITS not in lines:
             return None
         claims = {claim for claim in Claim if claim.name in lines}
-        with suppress(BlockingIOError):  # a datagram may be sent to nobody; whether it came is seen from here
+        with suppress(BlockingIOError):  # a datagram may go nowhere; whether it arrived is visible here
             self.datagrams.recv(1)
             claims.add(Claim.NETWORK)
         return frozenset(claims)
@@ -55,7 +55,7 @@ class Bait(Struct, frozen=True):
 
 @contextmanager
 def bait(spec: SandboxSpec) -> Iterator[Bait]:
-    """Raises OSError where there is no place for it."""
+    """Raise OSError where there is no place for it."""
     name = f"hone-{os.urandom(8).hex()}"
     with ExitStack() as stack:
         folder = Path(tempfile.mkdtemp(prefix="hone-bait-", dir=_place(spec)))
@@ -76,7 +76,7 @@ def bait(spec: SandboxSpec) -> Iterator[Bait]:
 
 
 def _samples(path: str, spec: SandboxSpec) -> list[str]:
-    """A hidden file, or some of what lies in a hidden folder and is not shown on purpose."""
+    """Return a hidden file, or a sample of a hidden folder that is not shown on purpose."""
     if not os.path.isdir(path):
         return [path] if os.path.isfile(path) else []
     try:
@@ -89,7 +89,7 @@ def _samples(path: str, spec: SandboxSpec) -> list[str]:
 
 
 def _place(spec: SandboxSpec) -> Path:
-    """A folder of everybody's that is no part of the cell."""
+    """Return a world-accessible folder outside the sandbox."""
     candidates = (Path(tempfile.gettempdir()), Path("/var/tmp"), Path("/dev/shm"))
     known = (each.resolve() for each in candidates if each.is_dir() and os.access(each, os.W_OK))
     for each in known:

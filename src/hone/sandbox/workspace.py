@@ -33,7 +33,7 @@ class _Place(Struct, frozen=True):
 
 
 class Workspace:
-    """Made at the first command. `close` ends what still runs and removes the scratch folder."""
+    """Set up at the first command. `close` ends what still runs and removes the scratch folder."""
 
     def __init__(self, folder: Path, sandbox: Sandbox, clock: Clock | None = None) -> None:
         self.folder = folder.resolve()
@@ -97,21 +97,21 @@ class Workspace:
         return running
 
     def adopt(self, running: Running, launch: Launch) -> None:
-        """Take over a process that somebody else started here: it ends with the workspace."""
+        """Adopt a process that was started here: it ends with the workspace."""
         self._running.append((running, launch))
 
     def inspect(self) -> tuple[str, ...]:
-        """Look what processes in the background did to sensitive places; say what was done about it."""
+        """Check what background processes did to sensitive places; report what was done about it."""
         self._settle()
         return self.take_notes()
 
     def take_notes(self) -> tuple[str, ...]:
-        """Return what nobody was told yet."""
+        """Return the notes that nobody has seen yet."""
         notes, self._notes = tuple(self._notes), []
         return notes
 
     async def close(self) -> None:
-        """May be called again, and the workspace used again after it."""
+        """Close the workspace. May be called again, and the workspace may be used again afterwards."""
         await asyncio.gather(*(each.stop() for each, _ in self._running))
         self._settle()
         scratch, self._scratch = self._scratch, None
@@ -121,7 +121,7 @@ class Workspace:
             await asyncio.to_thread(prune_daily, self.sandbox.home, self.clock.now().timestamp())
 
     def _place(self) -> _Place:
-        """Found once: this looks through the folder and the user's toolchains."""
+        """Return the place, computed once: this searches the folder and the user's toolchains."""
         if self._found is None:
             home = self.sandbox.home
             view = self.sandbox.survey(self.folder)
@@ -138,7 +138,7 @@ class Workspace:
         return replace(spec, scratch=self.scratch(), writable=(*spec.writable, *((cache,) if cache else ())))
 
     def _settle(self) -> bool:
-        """Check what ran in the background; True if nothing does any more."""
+        """Check what ran in the background. Return True if nothing runs any more."""
         busy = any(each.code is None for each, _ in self._running)
         if self._running:
             self._check(network=False)

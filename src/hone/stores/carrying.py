@@ -1,7 +1,7 @@
 """Carry erasures from a home's database to an older copy of it.
 
-Restoring a backup calls this, so that the backup does not bring back what was erased after it was made. The
-records hold no text: what is left of each row comes from the newer database.
+Restoring a backup calls this, so that the backup does not restore what was erased after it was made. The
+records hold no text: the remains of each row come from the newer database.
 """
 
 import secrets
@@ -50,9 +50,9 @@ BLANK = f"{ERASED}\n".encode()
 
 def carry_erasures(source: apsw.Connection, target: apsw.Connection) -> Sequence[Erased]:
     """Erase in `target`, an older database of the same home, what was erased in `source` since. Return those
-    erasures. Must be called in a transaction of the target's. If there were some, its file is to be written
-    anew afterwards, with `hone.stores.purging.purge(path, Erasure())`. What is noted about published files
-    stays, so that files of the backup that hold what was erased count as stale and are published anew."""
+    erasures. Call this in a transaction of the target. If it returns any, rewrite the file afterwards with
+    `hone.stores.purging.purge(path, Erasure())`. Notes about published files stay, so that files of the
+    backup that hold erased text count as stale and are published again."""
     known = {name for name, *_ in fetch(target, RECORDS)}
     fresh = [
         (name, at, decode_record(what)) for name, at, what in fetch(source, RECORDS) if name not in known
@@ -62,14 +62,14 @@ def carry_erasures(source: apsw.Connection, target: apsw.Connection) -> Sequence
         note(target, erased, at, name)
     if fresh:
         index_anew(target)
-    # No number of a message or a change is ever given again, or a record would mean another one.
+    # No number of a message or a change is ever reused, or a record would refer to another one.
     for table, last in fetch(source, SEQUENCES):
         target.execute("UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = ?", (last, table))
     return [erased for _, _, erased in fresh]
 
 
 def _apply(source: apsw.Connection, target: apsw.Connection, erased: Erased) -> None:
-    """Take what is left of each row from the source; if the row is gone there, nothing of it is left."""
+    """Copy the remains of each row from the source. If the row is gone there, remove it."""
     made: dict[int, Message] = {}
     for node in erased.nodes:
         mine: Any = target.execute(SAME, (node,)).fetchone()
@@ -99,7 +99,7 @@ def _apply(source: apsw.Connection, target: apsw.Connection, erased: Erased) -> 
 
 
 def _take_away(connection: apsw.Connection, name: Target) -> None:
-    """Take away a skill or an item that has lost its name, as the erasure did before it."""
+    """Remove a skill or an item that has lost its name, as the erasure did before."""
     held = fetch(connection, "SELECT path, digest FROM holdings WHERE target = ?", name)
     if held and name.startswith((SKILL, ITEM, COPY, SECTION)):
         deltas = tuple(Delta(path, digest, None) for path, digest in held)

@@ -15,7 +15,7 @@ S = TypeVar("S", bound=Struct)
 
 
 def sound_words(value: S) -> S:
-    """Make all texts of a value sound: names from a disk, and a model's words, may hold what is no text."""
+    """Make all texts of a value valid: file names and a model's words may hold invalid text."""
     words = {name: getattr(value, name) for name in value.__struct_fields__}
     return structs.replace(value, **{name: sound(word) for name, word in words.items() if type(word) is str})
 
@@ -31,20 +31,20 @@ def storable(change: Change) -> Change:
 
 
 def digests(change: Change) -> Iterator[str]:
-    """All that it names."""
+    """Yield all digests that a change names."""
     for delta in change.deltas:
         yield from (name for name in (delta.before, delta.after) if name is not None)
 
 
 def genuine(contents: Mapping[str, bytes]) -> None:
-    """Raises Corrupt unless each content is what its digest says."""
+    """Raise Corrupt unless each content matches its digest."""
     for name, body in contents.items():
         if digest(body) != name:
             raise Corrupt(f"A content is not what its digest {name[:12]} says; nothing was changed.")
 
 
 def settle(about: ChangeId, state: ChangeState | None, settled: ChangeId | None) -> None:
-    """Raises Conflict unless there is such a change and, if it waited, nobody has settled it yet."""
+    """Raise Conflict unless the change exists and, if it is pending, nobody has settled it yet."""
     if state is None:
         raise Conflict(f"There is no change {about} that this could be about; nothing was changed.")
     if state is ChangeState.PENDING and settled is not None:
@@ -52,7 +52,7 @@ def settle(about: ChangeId, state: ChangeState | None, settled: ChangeId | None)
 
 
 def follow(target: str, delta: Delta, held: str | None) -> None:
-    """Raises Conflict unless the delta begins with what is held."""
+    """Raise Conflict unless the delta begins with what is held."""
     if delta.before != held:
         raise Conflict(f"{target} has changed meanwhile at {delta.path}; nothing was changed. Read it again.")
 
@@ -66,7 +66,7 @@ def unknown(name: str) -> Missing:
 
 
 def birth(word: bytes | None) -> SkillOrigin:
-    """A word that this Hone does not know is taken for one that protects."""
+    """Return where a skill comes from. An unknown word counts as the origin that protects it."""
     if word is None:
         return SkillOrigin.AGENT
     try:

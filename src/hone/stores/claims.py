@@ -21,17 +21,17 @@ class FileClaims:
             yield handle is not None
 
     async def confirm(self, name: str) -> bool:
-        """A lock of the kernel is lost with the process alone."""
+        """Tell whether a claim still holds. Only the end of the process releases a kernel lock."""
         return True
 
     async def beat(self) -> None:
-        """Nothing: no lock of the kernel times out."""
+        """Do nothing: kernel locks do not time out."""
 
     async def find_held(self, names: Collection[str]) -> frozenset[str]:
         return frozenset(name for name in names if is_locked(self._path(name)))
 
     def sweep(self, wanted: Collection[str]) -> None:
-        with suppress(OSError, StoreError):  # a file that stays excludes nobody
+        with suppress(OSError, StoreError):  # a leftover file locks nothing
             for path in self._folder.glob("*.lock"):
                 if path.stem not in wanted:
                     with hold_file(path):

@@ -1,7 +1,7 @@
-"""Let the messages of one conversation help each other: those beside a message, and the words around it.
+"""Let the messages of one conversation support each other: neighboring messages, and the words around them.
 
-A message that answers often repeats nothing of what was asked: its neighbors do. A conversation that speaks
-of all that is asked for is a better place than one that shares a single word with the question.
+A message that answers often repeats nothing of the question, but its neighbors do. A conversation that covers
+everything in the question is a better match than one that shares a single word with it.
 """
 
 from collections import Counter, defaultdict
@@ -14,24 +14,25 @@ from hone.stores.search_source import PlaceSource
 NEAR, NEXT_BUT_ONE = 0.45, 0.3
 """How much of a neighbor's score counts for a message."""
 AROUND_IT = 0.1
-"""How much a word counts that stands in the same conversation, but not in the message."""
+"""How much a word counts that is in the same conversation but not in the message."""
 PLACES = 3
 """A message in more places than this gets nothing from its neighbors: "go on" is said everywhere."""
 SPREADING = 40
-"""Messages that pass a share on to neighbors that hold none of the words."""
+"""How many messages pass a share on to neighbors without any of the words."""
 LOOKED, LONG, FALL = 100, 1_000, 0.3
-"""Messages whose length is looked at, bytes from which on a score falls, and how much for each time it is e
-times as long."""
+"""How many messages to check for length, the bytes from which a score falls, and its loss for each factor of
+e."""
 
 Standing = dict[int, list[tuple[int, int]]]
-"""By content: the chain and the number of each of its latest places."""
+"""By content: the chain and number of each of its latest places."""
 Cover = dict[int, dict[str, float]]
-"""By chain: the words that are asked for and stand there, with the most that a message gets for each."""
+"""By chain: the searched words found there, with the highest score that a message gets for each."""
 Values = Mapping[str, Mapping[int, float]]
 
 
 def settled(source: PlaceSource, scores: Mapping[int, float]) -> dict[int, float]:
-    """Long messages hold more words, so that a word in them tells less. A single one has no rival."""
+    """Lower the scores of long messages: they hold more words, so each word means less. A single one has no
+    rival."""
     if len(scores) < 2:
         return dict(scores)
     long = source.lengths(scores, LONG)
@@ -41,7 +42,7 @@ def settled(source: PlaceSource, scores: Mapping[int, float]) -> dict[int, float
 
 
 def spread(source: PlaceSource, pool: Mapping[int, float], values: Values) -> dict[int, float]:
-    """A message counts for more if those beside it fit, too, and may be found by them alone."""
+    """Raise the score of a message whose neighbors match, too. Neighbors alone can make it a match."""
     best = nlargest(LOOKED, pool, key=pool.__getitem__)
     own = dict(pool) | settled(source, {id: pool[id] for id in best})
     standing = _standing(source, own)
@@ -64,7 +65,7 @@ def spread(source: PlaceSource, pool: Mapping[int, float], values: Values) -> di
 
 
 def _words_around(standing: Standing, values: Values, best: Sequence[int]) -> dict[int, float]:
-    """By chain: what a message there gets for the words of the others, if it holds none itself."""
+    """Return, by chain, what a message gets for words of other messages if it has none of them."""
     chains = {chain for id in best[:SPREADING] for chain, _ in standing.get(id, ())}
     kept = {
         id: near
@@ -108,7 +109,7 @@ def _beside(
 def _found_beside(
     source: PlaceSource, own: Mapping[int, float], around: Mapping[int, float]
 ) -> dict[int, float]:
-    """Neighbors of the best that hold none of the words."""
+    """Return neighbors of the best messages that contain none of the words."""
     best = nlargest(SPREADING, own, key=lambda id: (own[id], id))
     shares = {
         (content, chain, neighbor): weight
@@ -127,7 +128,7 @@ def _found_beside(
 
 
 def _neighbors(source: PlaceSource, best: Sequence[int]) -> Iterator[tuple[int, int, int, float]]:
-    """The nearest last, so that it counts where a message is a neighbor twice."""
+    """Yield neighbors, the nearest last, so that it counts if a message is a neighbor twice."""
     rows = source.around(best)
     for place, weight in ((3, NEXT_BUT_ONE), (2, NEAR)):
         for row in rows:

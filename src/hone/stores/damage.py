@@ -1,7 +1,7 @@
-"""Classify what is wrong in a database, so that the advice fits.
+"""Classify damage in a database, so that the advice fits.
 
-Text that is lost exists nowhere else. An index, a holding or a card is made from other rows and can be made
-again. The rest changes nothing for anybody.
+Lost text exists nowhere else. An index, a holding or a card is made from other rows and can be rebuilt.
+Anything else affects nobody.
 """
 
 from collections import defaultdict
@@ -23,7 +23,7 @@ class DamageKind(StrEnum):
 
 
 class Damage(Struct, frozen=True):
-    """`part` is what has to be made again: the name of an index, or one of the parts below. `broken` are the
+    """`part` is what has to be rebuilt: the name of an index, or one of the parts below. `broken` are the
     trees of that part that SQLite cannot walk."""
 
     kind: DamageKind
@@ -43,14 +43,14 @@ ADVICE = {
 
 
 def advise(found: Collection[Damage]) -> str:
-    """Return what to do about the worst of it."""
+    """Return what to do about the worst damage."""
     kinds = {damage.kind for damage in found}
     return next(advice for kind, advice in ADVICE.items() if kind in kinds)
 
 
 class BTree(Struct, frozen=True):
-    """A table or an index as the schema has it. `is_whole` means that it has an entry for each row; `count`
-    are its entries, None if it cannot be walked."""
+    """A table or an index of the schema. `is_whole` means that it has an entry for each row; `count` is the
+    number of its entries, None if it cannot be walked."""
 
     name: str
     table: str
@@ -63,7 +63,7 @@ class BTree(Struct, frozen=True):
 
 WORDS, CARDS, HOLDINGS, NUMBERS, SPACE = "words", "cards", "holdings", "numbers", "space"
 VECTORS, HISTORIES, HOURS = "vectors", "histories", "hours"
-"""Parts of a database that are made from the rest of it."""
+"""Parts of a database that are built from the rest of it."""
 DERIVED = {"backlog": WORDS, "cards": CARDS, "holdings": HOLDINGS, "skills": HOLDINGS}
 DERIVED |= dict.fromkeys(("embedders", "vectors", "vector_codes", "meanings"), VECTORS)
 DERIVED |= {"histories": HISTORIES, "spending_hours": HOURS}
@@ -76,7 +76,7 @@ VERIFIED: Mapping[str, frozenset[str]] = {
     "nodes": frozenset({"parent", "content"}),
     "sessions": frozenset({"head", "chain"}),
 }
-"""Columns that a digest or a hash vouches for: where an index says something else, the index is wrong."""
+"""Columns with a digest or a hash: if an index disagrees with one, the index is wrong."""
 
 TREES = """
 SELECT name, tbl_name, rootpage, type = 'index', sql IS NULL OR sql NOT LIKE '% WHERE %',
@@ -110,8 +110,8 @@ def _columns(connection: apsw.Connection, index: str) -> frozenset[str]:
 
 
 def _count(connection: apsw.Connection, table: str, way: str) -> int | None:
-    """Return the entries of a tree, None if it cannot be walked. SQLite counts rows by any index it
-    likes, but takes the one that is named for a sum."""
+    """Return the number of entries in a tree, None if it cannot be walked. SQLite counts rows by any index it
+    likes, but uses the named one for a sum."""
     try:
         return int(connection.execute(f'SELECT coalesce(sum(1), 0) FROM "{table}" {way}').get)
     except FOREIGN:
@@ -119,7 +119,7 @@ def _count(connection: apsw.Connection, table: str, way: str) -> int | None:
 
 
 def place(connection: apsw.Connection, line: str) -> str:
-    """Say in front which tree a page belongs to, where SQLite leaves that out."""
+    """Prefix the tree that a page belongs to, where SQLite leaves that out."""
     found = _PLACED.search(line)
     if not found or _BROKEN.match(line) or line.startswith("Freelist: "):
         return line
@@ -131,7 +131,7 @@ def place(connection: apsw.Connection, line: str) -> str:
 
 
 def part_of(table: str) -> str:
-    """Return the part that a table belongs to; empty for one that holds what exists nowhere else."""
+    """Return the part that a table belongs to; empty for one whose content exists nowhere else."""
     for name, part in FULL_TEXT.items():
         if table == name or table.startswith(f"{name}_"):
             return part
@@ -139,7 +139,7 @@ def part_of(table: str) -> str:
 
 
 def classify(lines: Iterable[str], trees: Iterable[BTree]) -> Iterator[Damage]:
-    """Turn what SQLite's check says into one damage for each table and index, and one for unused pages."""
+    """Turn the lines of SQLite's check into one damage for each table and index, and one for unused pages."""
     known = {tree.name: tree for tree in trees}
     about, broken = _sort(lines, known)
     unsure = known.keys() & about.keys()
@@ -157,7 +157,7 @@ def classify(lines: Iterable[str], trees: Iterable[BTree]) -> Iterator[Damage]:
 
 
 def _sort(lines: Iterable[str], known: Mapping[str, BTree]) -> tuple[Mapping[str, list[str]], set[str]]:
-    """Return the lines by what they are about, and the trees that cannot be walked."""
+    """Group the lines by subject, and return the trees that cannot be walked."""
     roots = {tree.root: tree.name for tree in known.values()}
     about: defaultdict[str, list[str]] = defaultdict(list)
     broken: set[str] = set()
@@ -186,7 +186,7 @@ def _describe(name: str, tree: BTree | None, said: Sequence[str], *, broken: boo
 
 
 def _subject(line: str, roots: Mapping[int, str]) -> str:
-    """Return the table or the index that a line is about; empty if it cannot be told."""
+    """Return the table or the index that a line is about; empty if unknown."""
     if found := _BROKEN.match(line):
         return roots.get(int(found[1]), "")
     if found := _TABLE.search(line):
@@ -198,20 +198,20 @@ def _subject(line: str, roots: Mapping[int, str]) -> str:
 
 
 def _judge_space(said: Collection[str], text: str) -> Damage:
-    """Pages that nothing uses only take space. A wrong list of free pages is dangerous: what is on it is
-    written over."""
+    """Judge the list of free pages. Unused pages only waste space, but a wrong list is dangerous: it lets
+    SQLite overwrite data."""
     harmless = all(_UNUSED.match(line) for line in said)
     return Damage(DamageKind.COSMETIC if harmless else DamageKind.INDEX, text, SPACE)
 
 
 def _is_index_wrong(tree: BTree, known: Mapping[str, BTree], unsure: Collection[str], *, sure: bool) -> bool:
-    """Whether the rows are right where an index differs from them: the index cannot even be walked, or all
-    that it says is vouched for by a digest or by another index. Otherwise which is right is not known."""
+    """Tell whether the rows are right where an index differs from them: the index cannot be walked, or
+    digests or other indexes confirm all of its columns. Otherwise nobody knows which is right."""
     if not tree.is_index or sure:
         return tree.is_index
     rows = known[tree.table].count
     if rows is None or (tree.is_whole and (tree.count or 0) > rows):
-        return False  # what the index has is missing in the table
+        return False  # the table lacks what the index has
     vouched = set(VERIFIED.get(tree.table, ()))
     for other in known.values():
         if other.is_index and other.is_whole and other.table == tree.table and other.name not in unsure:

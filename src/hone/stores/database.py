@@ -1,7 +1,7 @@
 """One SQLite file: migrations, a few reader threads, one writer thread, and errors in plain words.
 
-If there is no file and none can be made, the data is kept in memory by the writer thread. A file that cannot
-be written is read where it lies; what a conversation adds goes to a copy in memory.
+If there is no file and none can be made, the writer thread keeps the data in memory. A read-only file is read
+where it is; a conversation's additions go to a copy in memory.
 """
 
 import asyncio
@@ -32,25 +32,25 @@ PATIENCE = 10.0
 """Seconds to wait for another process."""
 READERS = 4
 CACHE, READING = 64 * 1024, 32 * 1024
-"""Kibibytes that the writer and each reader may keep in memory, if there is so much to keep."""
+"""Kibibytes that the writer and each reader may cache, if there is that much to cache."""
 TOGETHER = 4 * 1024 * 1024
-"""Bytes that all connections of a long-lived process may keep in memory together, with little to spare. The
-system keeps the files in memory anyway."""
+"""Bytes that all connections of a long-lived process may cache together, with a small margin. The system
+caches the files anyway."""
 LOG = 4 * 1024 * 1024
-"""Bytes of the log that stay on the disk: as much as is written before it is copied into the database."""
+"""Bytes of the log that stay on disk: as much as is written before it is copied into the database."""
 MEMORY = Path(":memory:")
 READ_ONLY = "hone.stores.readonly:open_readonly"
 COPY = "hone.stores.readonly:copy_to_memory"
-"""Loaded with the first file that cannot be written."""
+"""Imported with the first read-only file."""
 MIGRATIONS = tuple(sorted(Path(__file__).with_name("migrations").glob("*.sql")))
 
 
 class Database:
-    """A read that begins after a write was awaited sees it.
+    """A read that begins after an awaited write sees that write.
 
     `connect` opens further connections; None if all the data is in `first`, which the writer then uses for
-    everything. `readonly`: the file cannot be written. `overlay`: if so, writes go to a copy in memory, but
-    for those that the user expects to last. Without it, all of them are refused.
+    everything. `readonly`: the file cannot be written. `overlay`: in that case writes go to a copy in memory,
+    except for those that the user expects to last. Without it, all writes are refused.
     """
 
     def __init__(
@@ -82,7 +82,8 @@ class Database:
         *,
         overlay: bool = False,
     ) -> Self:
-        """Makes the file if there is none. Raises StoreError, or Corrupt if it is no database."""
+        """Open the file, and create it if there is none. Raises StoreError, or Corrupt if it is not a
+        database."""
         path = path.absolute()
         with plainly(path):
             if is_readonly(path):
@@ -99,8 +100,8 @@ class Database:
 
     @classmethod
     def in_memory(cls) -> Self:
-        """Make one that ends with this process. Each connection to memory has a database of its own, so there
-        is only one, and the writer reads with it, too."""
+        """Create a database that ends with this process. Each connection to memory is a separate database, so
+        there is only one, and the writer also reads with it."""
         with plainly(MEMORY):
             connection = connect(MEMORY, PATIENCE)
             migrate(connection, MEMORY, PATIENCE)
@@ -108,11 +109,11 @@ class Database:
 
     @property
     def is_fixed(self) -> bool:
-        """Whether what is read is a file that cannot be written."""
+        """Whether the data is read from a read-only file."""
         return self.readonly and not self._in_memory
 
     async def write(self, work: Work[T], *, lasting: bool = False) -> T:
-        """`lasting`: to do this in memory would be to claim what is not so."""
+        """Write. `lasting`: the write must not go to memory, since that would claim what is not true."""
         if self.readonly and (lasting or not self._overlay):
             raise StoreError(f"{self._path} is read-only; nothing was changed.")
         self._in_memory = self._in_memory or self.readonly
@@ -126,7 +127,7 @@ class Database:
         return await run_by(self._readers, partial(self._read, work))
 
     async def is_current(self) -> bool:
-        """Tell whether the file has the format that this Hone knows. Raises StoreError."""
+        """Tell whether the file has this Hone's format. Raises StoreError."""
         return bool(await self.read(lambda each: each.pragma("user_version")) == len(MIGRATIONS))
 
     def load(self) -> DatabaseLoad:
@@ -137,7 +138,7 @@ class Database:
         return explained(error, self._path)
 
     async def close(self) -> None:
-        """What was handed over is written and read first."""
+        """Close the database after all submitted reads and writes."""
         self._closed = True
         self._writer.close()
         await asyncio.to_thread(self._close)
@@ -160,7 +161,7 @@ class Database:
             assert self._connect
             connection = self._connect()
         try:
-            with connection:  # one view of the data for all that the work asks
+            with connection:  # one view of the data for everything that the work reads
                 yield connection
         finally:
             self._idle.append(connection)
@@ -177,27 +178,27 @@ class Database:
             connection = import_object(COPY)(connection)
         connection.config(apsw.SQLITE_DBCONFIG_ENABLE_FKEY, 1)
         connection.pragma("synchronous", "FULL")
-        # Digests come in no order: where there are many, their index must be at hand.
+        # Digests arrive in no order: if there are many, their index must be cached.
         connection.pragma("cache_size", -CACHE)
-        # After a large import the log becomes small again.
+        # After a large import the log shrinks again.
         connection.pragma("journal_size_limit", LOG)
-        # What is deleted is overwritten, not only forgotten.
+        # Overwrite deleted data instead of only unlinking it.
         connection.pragma("secure_delete", True)
-        # What a savepoint may have to undo stays in memory: no pieces of conversations in a folder for all.
+        # Rollback data of savepoints stays in memory: no parts of conversations in a folder for all.
         connection.pragma("temp_store", "memory")
         passages.prepare(connection)
         return connection
 
 
 def limit_caches(size: int = TOGETHER) -> None:
-    """From now on the connections of this process share so many bytes, instead of each having its own. A
-    transaction that needs more gets it."""
+    """Let the connections of this process share this many bytes from now on, instead of a separate cache for
+    each. A transaction that needs more gets it."""
     apsw.soft_heap_limit(size)
 
 
 class Store:
-    """Over a database that its opener closes. Its methods are pieces of work that `reads` or
-    `writes` hand to the database; what they promise stands at the port."""
+    """A store on a database that its opener closes. Its methods pass work to the database with `reads` or
+    `writes`; their promises are documented at the port."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -215,8 +216,8 @@ def reads(
 def writes(
     work: Callable[Concatenate[apsw.Connection, P], T], *, lasting: bool = False
 ) -> Callable[Concatenate[Store, P], Coroutine[Any, Any, T]]:
-    """Give it its own transaction, which is finished even if the caller is cancelled meanwhile. `lasting`:
-    never do it only in memory, in place of a file that cannot be written."""
+    """Run the work in its own transaction, which is finished even if the caller is cancelled. `lasting`:
+    never run it only in memory, in place of a read-only file."""
 
     async def write(store: Store, /, *args: P.args, **named: P.kwargs) -> T:
         return await store._database.write(
@@ -227,7 +228,8 @@ def writes(
 
 
 def is_readonly(path: Path) -> bool:
-    """Tell whether there is a database that this process cannot write, or cannot keep its log beside."""
+    """Tell whether there is a database that this process cannot write, or next to which it cannot keep a
+    log."""
     try:
         path.stat()
     except FileNotFoundError:
@@ -238,11 +240,11 @@ def is_readonly(path: Path) -> bool:
 
 
 def create(path: Path) -> None:
-    """Only the owner may read it; SQLite gives the files it puts beside it the same rights."""
+    """Create the file for the owner only. SQLite gives the files next to it the same rights."""
     try:
         os.close(create_file(path))
     except FileExistsError:
-        # Left alone: to open and close it here would drop the locks that this process holds on it.
+        # Leave it alone: opening and closing it here would drop this process's locks on it.
         return
 
 
@@ -250,7 +252,7 @@ def connect(path: Path, patience: float) -> apsw.Connection:
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
     try:
         connection.set_busy_timeout(int(patience * 1000))
-        # Commands come and go; none of them shall pay for the checkpoint, or truncate another one's log.
+        # Commands come and go; none of them should pay for the checkpoint, or truncate another's log.
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         connection.pragma("cell_size_check", True)
         connection.pragma("cache_size", -READING)
@@ -263,7 +265,7 @@ def connect(path: Path, patience: float) -> apsw.Connection:
 def migrate(
     connection: apsw.Connection, path: Path, patience: float, scripts: Sequence[Path] = MIGRATIONS
 ) -> None:
-    """Applies what is new, all or nothing; of several processes at once, one does it."""
+    """Apply new migrations, all or nothing. If several processes do this at once, one succeeds."""
     if version(connection, path, len(scripts)) == len(scripts):
         return
     _turn_on_log(connection, patience)
@@ -289,7 +291,7 @@ def read_script(path: Path) -> str:
 
 
 def version(connection: apsw.Connection, path: Path, latest: int = len(MIGRATIONS)) -> int:
-    """How many migrations the database has seen."""
+    """Return how many migrations the database has seen."""
     found = int(connection.pragma("user_version"))
     if found > latest:
         raise StoreError(
@@ -300,7 +302,7 @@ def version(connection: apsw.Connection, path: Path, latest: int = len(MIGRATION
 
 
 def _turn_on_log(connection: apsw.Connection, patience: float) -> None:
-    """SQLite does not wait here as it does elsewhere if another process does the same."""
+    """Turn on the log. If another process does the same, SQLite does not wait here as it does elsewhere."""
     deadline = time.monotonic() + patience
     while True:
         try:
@@ -315,7 +317,7 @@ def _turn_on_log(connection: apsw.Connection, patience: float) -> None:
 
 @contextmanager
 def plainly(path: Path) -> Iterator[None]:
-    """Turns the errors of SQLite and of the file system into ours."""
+    """Turn the errors of SQLite and of the file system into ours."""
     try:
         yield
     except FOREIGN as error:
@@ -336,7 +338,7 @@ def explained(error: Exception, path: Path) -> StoreError:
                 "Move it away, or restore it from a backup."
             )
         case apsw.CorruptError() | apsw.ConstraintError() | UnicodeDecodeError():
-            # Nothing we write breaks a constraint, unless a row is gone that must be there.
+            # Our writes violate no constraint, unless a required row is gone.
             return Corrupt(
                 f"The database {path} is damaged ({error}). "
                 "Restore it from a backup, or run hone doctor --repair."

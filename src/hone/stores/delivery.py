@@ -1,4 +1,4 @@
-"""The embedded queue: a process looks into the queue of its own home, and no other program is needed."""
+"""The embedded queue: a process works on its own home's queue, and no other program is needed."""
 
 import asyncio
 from collections.abc import Callable
@@ -8,13 +8,13 @@ from hone.core.delivery import DeliveryStatus, Perform, TicketKind, WorkItem
 from hone.core.jobs import Job, JobId, Jobs
 
 POLL = 2.0
-"""Seconds between two looks into the queue."""
+"""Seconds between two checks of the queue."""
 REST = 60.0
-"""Seconds before what could not be done is tried again."""
+"""Seconds before failed work is tried again."""
 
 
 class EmbeddedDelivery:
-    """`once`: end when everything was tried."""
+    """Works on the queue. `once`: end when everything was tried."""
 
     def __init__(self, jobs: Jobs, clock: Clock, *, once: bool = False) -> None:
         self._jobs = jobs
@@ -23,7 +23,7 @@ class EmbeddedDelivery:
         self._resting: dict[JobId, float] = {}
 
     async def serve(self, perform: Perform, concurrency: int, say: Callable[[str], None]) -> None:
-        """The oldest first. One that could not be done rests for a while."""
+        """Work on the queue, oldest first. Failed work rests for a while."""
         tended = float("-inf")
         while True:
             await perform(WorkItem(TicketKind.WAKE))
@@ -45,7 +45,7 @@ class EmbeddedDelivery:
                     task.add_done_callback(lambda _: free.release())
 
     async def _do_commands(self, perform: Perform) -> None:
-        """One step of what the owner queued; all that can be done now if this is to end."""
+        """Do one step of what the owner queued; everything that can be done now if this is to end."""
         while True:
             left = await perform(WorkItem(TicketKind.COMMAND))
             is_due = left.command is not None and left.command <= self._clock.now()
@@ -57,6 +57,6 @@ class EmbeddedDelivery:
         self._resting[job.id] = self._clock.monotonic() + (REST if result.worked else 0.0)
 
     async def status(self) -> DeliveryStatus:
-        """Who works in a home stands in a file of it."""
+        """Return the status. A file of the home names its worker."""
         waiting = len(await self._jobs.waiting())
         return DeliveryStatus(waiting={TicketKind.REVIEW: waiting} if waiting else {})

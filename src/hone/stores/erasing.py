@@ -53,7 +53,7 @@ TEXTS: Mapping[str, tuple[str, ...]] = {
     "rounds": ("why", "library", "error", "report"),
     "outbox": ("error",),
 }
-"""Columns that hold words of people and models, beside the contents."""
+"""Columns that hold words of people and models, besides the contents."""
 NAMES: Mapping[str, tuple[str, ...]] = {
     "changes": ("target",),
     "deltas": ("path",),
@@ -63,7 +63,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "tallies": ("skill",),
     "uses": ("skill",),
 }
-"""Columns that name what is known. A name with the words in it becomes a random one."""
+"""Columns that name what is known. A name that contains the words becomes a random one."""
 KEYS = {
     "sessions": "id",
     "changes": "id",
@@ -89,13 +89,13 @@ CREATE VIRTUAL TABLE temp.spelled USING fts5 (text, tokenize = 'porter unicode61
 """
 RECORDS = "SELECT name, at, what FROM erasures ORDER BY id"
 NOTED = Change(MEMORY, ChangeKind.ERASE, (), Author(Actor.OWNER), confirmed=True)
-"""What the ledger says of an erasure."""
+"""What the ledger says about an erasure."""
 CONVERSATION = "conversation"
-"""Stands for the messages of a session that goes as a whole."""
+"""Stands for the messages of a session that is deleted as a whole."""
 
 
 class Erased(Struct):
-    """What an erasure touched, by numbers and names that say nothing about the text."""
+    """What an erasure touched, by numbers and names that reveal nothing about the text."""
 
     sessions: list[str] = []
     nodes: list[int] = []
@@ -104,14 +104,14 @@ class Erased(Struct):
     rows: list[tuple[str, str, str]] = []
     evidence: list[tuple[int, int]] = []
     renamed: list[tuple[int, str]] = []
-    """A change of each target that has another name now, and the name."""
+    """A change of each renamed target, and the new name."""
     paths: list[tuple[int, int, str]] = []
     holdings: list[str] = []
-    """Holdings beside the database that had it."""
+    """Holdings outside the database that had it."""
 
 
 class Found(Struct, frozen=True):
-    """Where the words are: in which table, and in how many of its rows."""
+    """Where the words are: the table, and the number of its rows with them."""
 
     table: str
     count: int
@@ -141,7 +141,7 @@ def texts(connection: apsw.Connection, words: tuple[str, ...]) -> list[str]:
 
 
 def family(connection: apsw.Connection, sessions: Iterable[SessionId]) -> list[SessionId]:
-    """Return those of these sessions that are there, with the forks that Hone made of them."""
+    """Return those of these sessions that exist, with the forks that Hone made of them."""
     found: dict[SessionId, None] = {}
     waiting = list(sessions)
     while waiting:
@@ -158,7 +158,7 @@ def _count(connection: apsw.Connection, table: str, what: Erasure, scrub: Scrubb
 
 
 def erase(connection: apsw.Connection, what: Erasure, rewrite: Rewrite, at: int) -> Erased:
-    """Take it out of every table and note that, all or nothing. Return what changed."""
+    """Erase from every table and record that, all or nothing. Return what changed."""
     erased, scrub = Erased(), Scrubber(what.words)
     chains = _erase_messages(connection, scrub, erased)
     for id in family(connection, what.sessions):
@@ -171,7 +171,7 @@ def erase(connection: apsw.Connection, what: Erasure, rewrite: Rewrite, at: int)
     _rename(connection, what, scrub, erased)
     _rename_paths(connection, scrub, erased)
     _clear_separators(connection, what.words)
-    # Vectors of messages have gone with them. Nobody knows which short text the others were made from.
+    # Vectors of messages are gone with them. Nobody knows which short text the others were made from.
     connection.execute("DELETE FROM meanings")
     # A digest of what was said would confirm a guess of the words.
     connection.execute("DELETE FROM histories")
@@ -181,12 +181,12 @@ def erase(connection: apsw.Connection, what: Erasure, rewrite: Rewrite, at: int)
 
 
 def finish(connection: apsw.Connection) -> None:
-    """Note that the files are done, too."""
+    """Record that the files are done, too."""
     connection.execute("UPDATE erasures SET finished = 1 WHERE finished = 0")
 
 
 def unfinished(connection: apsw.Connection) -> list[Erased]:
-    """Return the erasures whose files a killed process may have left."""
+    """Return the erasures whose files a killed process may have left behind."""
     rows = fetch(connection, "SELECT what FROM erasures WHERE finished = 0")
     return [decode_record(what) for (what,) in rows]
 
@@ -200,7 +200,7 @@ def encode_record(erased: Erased) -> str:
 
 
 def _erase_messages(connection: apsw.Connection, scrub: Scrubber, erased: Erased) -> set[int]:
-    """Return the chains to hash anew."""
+    """Erase words from messages. Return the chains to rehash."""
     rows = [row for row in scan(connection, "SELECT id, body FROM contents") if scrub.finds(row[1])]
     made = {id: scrub_message(message, scrub) for id, message in readable(rows)}
     nodes, chains = replace_contents(connection, made)
@@ -241,7 +241,7 @@ def _erase_reasons(connection: apsw.Connection, changes: Iterable[int], erased: 
 
 
 def _erase_guesses(connection: apsw.Connection, words: Iterable[str]) -> None:
-    """Replace digests of messages that are gone and said just these words: they could be guessed."""
+    """Replace digests of erased messages that consisted of just these words: they could be guessed."""
     for each in words:
         guess = digest(encode(user(each)))
         if not connection.execute("SELECT 1 FROM contents WHERE digest = ?", (guess,)).get:
@@ -261,7 +261,7 @@ def _erase_texts(connection: apsw.Connection, scrub: Scrubber, erased: Erased) -
 
 
 def without_blanks(text: str) -> str:
-    """Leave out members of a list of which nothing is left, such as a quote."""
+    """Remove list items that are now empty, such as a quote."""
     if text.startswith("["):
         left = [each for each in json.loads(text) if not (isinstance(each, str) and is_blank(each))]
         return canonical(left)
@@ -330,7 +330,7 @@ def new_name(target: str) -> str:
 
 
 def _clear_separators(connection: apsw.Connection, words: Sequence[str]) -> None:
-    """Make the index of messages anew if what leads into it still begins like a word that is gone."""
+    """Rebuild the index of messages if its inner pages still begin like an erased word."""
     gone = [term for term in _terms(connection, words) if not _is_indexed(connection, term)]
     leads = [bytes(lead)[1:] for (lead,) in fetch(connection, "SELECT term FROM passage_words_idx") if lead]
     if any(len(lead) > 3 and term.startswith(lead) for lead in leads for term in gone):
@@ -338,8 +338,8 @@ def _clear_separators(connection: apsw.Connection, words: Sequence[str]) -> None
 
 
 def index_anew(connection: apsw.Connection) -> None:
-    """Write the index of messages anew. FTS5 does that only with more than one piece of it, so a word is put
-    in and taken out again."""
+    """Rewrite the index of messages. FTS5 does that only with more than one segment, so a word is added and
+    removed again."""
     if not connection.execute("SELECT EXISTS (SELECT 1 FROM contents)").get:
         return
     connection.execute("INSERT INTO passage_words (rowid, text) VALUES (?, 'a')", (SPARE,))
@@ -348,7 +348,7 @@ def index_anew(connection: apsw.Connection) -> None:
 
 
 def _terms(connection: apsw.Connection, words: Sequence[str]) -> list[bytes]:
-    """Return words as the index spells them."""
+    """Return words as spelled in the index."""
     connection.execute(SPELLED)
     connection.execute("CREATE VIRTUAL TABLE temp.spellings USING fts5vocab (temp, spelled, row)")
     try:
@@ -367,13 +367,13 @@ def _is_indexed(connection: apsw.Connection, term: bytes) -> bool:
 
 
 def note(connection: apsw.Connection, erased: Erased, at: int, name: str = "") -> None:
-    """Record it. The change makes every process read anew what is known."""
+    """Record the erasure. The change makes every process reload what is known."""
     record(connection, [NOTED], {}, moment(at))
     _put(connection, erased, at, name)
 
 
 def begin(connection: apsw.Connection, holdings: Sequence[str], at: int) -> None:
-    """Record which holdings beside the database are erased from, before any of them is."""
+    """Record which holdings outside the database are affected, before any of them changes."""
     _put(connection, Erased(holdings=[*holdings]), at)
 
 

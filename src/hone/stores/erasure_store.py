@@ -1,4 +1,4 @@
-"""Erase from the database of a home, wherever it lies: the port, and its implementation on SQLite."""
+"""Erase from a home's database, local or remote: the port, and its SQLite implementation."""
 
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
@@ -30,15 +30,15 @@ class ErasureStore(Protocol):
         ...
 
     async def erase(self, what: Erasure, rewrite: Rewrite, at: int) -> None:
-        """Take it out of every table and note that, all or nothing."""
+        """Erase from every table and record that, all or nothing."""
         ...
 
     async def begin(self, holdings: Sequence[str], at: int) -> None:
-        """Note which holdings beside the database are erased from, before any of them is."""
+        """Record which holdings outside the database are affected, before any of them changes."""
         ...
 
     async def finish(self) -> None:
-        """Note that nothing is left to do."""
+        """Record that nothing is left to do."""
         ...
 
     async def is_cut_off(self) -> bool:
@@ -50,12 +50,12 @@ class ErasureStore(Protocol):
         ...
 
     async def search(self, scrub: Scrubber) -> tuple[int, Sequence[str]]:
-        """Return how many rows were searched for the words, where files of the home cannot tell, and the
-        tables that have them."""
+        """Return how many rows were searched for the words, if no file of the home can tell, and the tables
+        that have them."""
         ...
 
     async def find_decisions(self, scrub: Scrubber) -> Sequence[str]:
-        """Return what holds the words and only the owner may change, where it is no file of the home."""
+        """Return what holds the words and only the owner may change, except for files of the home."""
         ...
 
     async def family(self, sessions: Iterable[SessionId]) -> list[SessionId]:
@@ -80,7 +80,7 @@ def open_erasures(home: Path, address: str) -> ErasureStore:
 
 
 class SqliteErasures:
-    """A file that may not exist yet. It is opened for each step: erasing empties its log."""
+    """Works on a file that may not exist yet. It is opened for each step, since erasing empties its log."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

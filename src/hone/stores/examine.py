@@ -42,9 +42,9 @@ from hone.stores.vector_codes import are_sound
 from hone.stores.writer import FOREIGN
 
 MOST = 100
-"""Findings of one kind that are told; where there are so many, the rest says nothing new."""
+"""The most findings of one kind to report; with more, the rest says nothing new."""
 LINES = 1_000_000
-"""Lines of SQLite's check that are read: a later one may be about another table."""
+"""The most lines of SQLite's check to read: a later one may be about another table."""
 
 # FTS5 moves its version from 4 to 5 when it first deletes in place.
 CONFIG = "SELECT k, CASE k WHEN 'version' THEN v IN (4, 5) ELSE v END FROM {}_config"
@@ -95,7 +95,7 @@ Check = Callable[[apsw.Connection], Iterable[str | Damage]]
 
 
 class _Question(Struct, frozen=True):
-    """`name` is what is read, and `part` what is made again if it is wrong; nothing can if that is empty."""
+    """`name` is what is read, and `part` what can be rebuilt if it is wrong; empty if nothing can."""
 
     name: str
     check: Check
@@ -105,16 +105,16 @@ class _Question(Struct, frozen=True):
 def examine(connection: apsw.Connection) -> list[Damage]:
     """Return what is damaged in a home's database; empty if all is well."""
     found = examine_pages(connection)
-    # Where SQLite can walk every table, only an index can keep one from being read.
+    # If SQLite can walk every table, only an index can keep one from being read.
     sound = all(damage.kind is not DamageKind.TEXT for damage in found)
     own = not connection.in_transaction
     try:
         for question in QUESTIONS:
-            if not connection.in_transaction:  # one view for all questions, whatever others write meanwhile
+            if not connection.in_transaction:  # one view for all questions, whatever others write
                 connection.execute("BEGIN")
             answers, error = _asked(connection, question, sound=sound)
             found += answers
-            if own and error:  # after an error not even memory can be written
+            if own and error:  # after an error not even memory is writable
                 connection.execute("ROLLBACK")
     finally:
         if own and connection.in_transaction:
@@ -123,7 +123,7 @@ def examine(connection: apsw.Connection) -> list[Damage]:
 
 
 def examine_file(path: Path, work: Callable[[apsw.Connection], list[Damage]] = examine) -> list[Damage]:
-    """Examine a database through a new connection, which remembers nothing of it."""
+    """Examine a database through a new connection, which has nothing cached."""
     try:
         with plainly(path), closing(connect(path, PATIENCE)) as connection:
             return work(connection)
@@ -132,7 +132,8 @@ def examine_file(path: Path, work: Callable[[apsw.Connection], list[Damage]] = e
 
 
 def examine_pages(connection: apsw.Connection) -> list[Damage]:
-    """Return what SQLite's own check says: of each page, each index and its rows, each full-text index."""
+    """Return the result of SQLite's own check: of each page, each index and its rows, each full-text
+    index."""
     try:
         lines, error = _check(connection, LINES)
         if error:  # it stops at the first tree that it cannot walk
@@ -151,10 +152,11 @@ def _check_table(connection: apsw.Connection, table: str) -> list[str]:
 
 
 def _check(connection: apsw.Connection, what: object) -> tuple[list[str], Exception | None]:
-    """Return the lines of SQLite's check, and what kept it from its end.
+    """Return the lines of SQLite's check, and the error that stopped it.
 
-    The check and FTS5's memory of its indexes need one view: a commit between the two looks like damage. The
-    view ends here, because a check that stops at damage leaves a transaction of no use."""
+    The check and FTS5's cache of its indexes need one view: a commit between the two looks like damage. The
+    view ends here, because a check that stops at damage leaves an unusable transaction.
+    """
     lines: list[str] = []
     own = not connection.in_transaction
     try:
@@ -174,7 +176,7 @@ def _check(connection: apsw.Connection, what: object) -> tuple[list[str], Except
 def _asked(
     connection: apsw.Connection, question: _Question, *, sound: bool
 ) -> tuple[list[Damage], Exception | None]:
-    """Return what was found, and what kept the check from its end: that is found, too."""
+    """Return the findings, and the error that stopped the check, which is a finding, too."""
     kind = DamageKind.INDEX if question.part else DamageKind.TEXT
     found: list[Damage] = []
     try:
@@ -215,7 +217,7 @@ def _references(connection: apsw.Connection) -> Iterator[str]:
 
 
 def _partial(connection: apsw.Connection) -> Iterator[Damage]:
-    """SQLite does not look for entries that an index over some of the rows has too many."""
+    """Check partial indexes: SQLite does not look for extra entries in an index over some of the rows."""
     rows: list[Any] = connection.execute(PARTIAL).fetchall()
     for index, table, sql in rows:
         counted = f"SELECT count(*) FROM {table} {{}} WHERE {sql.partition(' WHERE ')[2]}"
@@ -292,7 +294,7 @@ def _sessions(connection: apsw.Connection) -> Iterator[str]:
 
 
 def _line(connection: apsw.Connection, head: int) -> Iterator[Message]:
-    """Its messages as far as somebody asks; what is wrong with one of them is found elsewhere."""
+    """Read a conversation as far as the caller asks. Damage inside a message is reported elsewhere."""
     bodies: list[Any] = connection.execute(BODIES, (head,)).fetchall()
     return (decode(body) for _, body in sorted(bodies))
 
@@ -311,7 +313,7 @@ def _spending(connection: apsw.Connection) -> Iterator[str]:
 
 
 def _read(_: object) -> Iterator[str]:
-    """Where reading is the check: it raises Corrupt."""
+    """Read a table. Reading is the check: it raises Corrupt."""
     return iter(())
 
 

@@ -12,14 +12,14 @@ MEASURE = "SELECT count(*), coalesce(sum(min(length(body), ?)), 0) FROM contents
 
 
 class Extent(Struct, frozen=True):
-    """How many different messages there are, and how many bytes."""
+    """How many different messages there are, and their bytes."""
 
     messages: int = 0
     size: int = 0
 
 
 async def measure_messages(home: Path, most: int) -> Extent:
-    """Measure the messages of a home; of each at most `most` bytes count."""
+    """Measure the messages of a home. Each counts for at most `most` bytes."""
 
     def work(connection: apsw.Connection) -> Extent:
         return Extent(*connection.execute(MEASURE, (most,)).get)

@@ -1,4 +1,4 @@
-"""Open the stores of a home folder: in SQLite, read-only if it cannot be written, in memory if there is
+"""Open the stores of a home folder: in SQLite, read-only if it cannot be written, or in memory if there is
 nothing to read either."""
 
 import os
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 FILE = "hone.db"
 MOVED = "moved.json"
-"""The file that says that the data is in a database elsewhere."""
+"""The file that says that the data is in a remote database."""
 CLAIMS = "hone.stores.claims:FileClaims"
 DELIVERY = "hone.stores.delivery:EmbeddedDelivery"
 RECALL = "hone.stores.recall:SqliteRecall"
@@ -52,12 +52,13 @@ HISTORIES = "hone.stores.histories:SqliteHistories"
 DOCUMENTS = "hone.files.documents:FileDocuments"
 OVERVIEW = "hone.stores.overview:SqliteOverview"
 POSTGRES = "hone.stores.postgres.home:open_home"
-"""Loaded with the first home whose database is elsewhere."""
+"""Imported with the first home whose database is remote."""
 MOVED_AWAY = "hone.stores.moving.marker:moved_away"
 
 
 class Stores(Struct, frozen=True):
-    """What a home keeps. `closed` says why it keeps nothing new, if so; `readonly` that it can be read."""
+    """The stores of a home. `closed` says why it stores nothing new, if so; `readonly`: it can only be
+    read."""
 
     sessions: Sessions
     ledger: Ledger
@@ -73,27 +74,27 @@ class Stores(Struct, frozen=True):
     open_documents: "Callable[[], Documents]"
     close: Callable[[], Awaitable[None]]
     is_current: Callable[[], Awaitable[bool]]
-    """Tells whether the schema is the one this Hone knows. Raises StoreError if the database does not
-    answer."""
+    """Tells whether the schema is this Hone's. Raises StoreError if the database does not answer."""
     load: "Callable[[], DatabaseLoad]"
     closed: str = ""
     readonly: bool = False
     machine_rows: "OpenMachineRows | None" = None
-    """Rows about files of this machine, if the database is elsewhere. A home has them in files."""
+    """Opens rows about this machine's files, if the database is remote. Otherwise a home has them in
+    files."""
     open_switchboard: "Callable[[str], Switchboard] | None" = None
-    """What the servers on these stores share, for one of them; None if there is only one."""
+    """Opens what the servers on these stores share, for one of them; None if there is only one."""
     open_values: "Callable[[], SharedValues] | None" = None
     open_delivery: "Callable[[], Delivery] | None" = None
     open_owner: "Callable[[str, Path], Stores] | None" = None
     """Opens the stores of another owner in the same database, with a folder for files. They share its
-    connections and are not closed."""
+    connections and are not closed separately."""
     owner: str = "local"
-    """Whose rows they are. A home in SQLite is one person's."""
+    """The owner of the rows. A home in SQLite belongs to one person."""
     open_users: "Callable[[], UserDirectory] | None" = None
-    """Opens what is known about the users of a team's Hone; None where one home is one person."""
+    """Opens what is known about the users of a team's Hone; None for a one-person home."""
 
     def delivery(self, clock: "Clock") -> "Delivery":
-        """Who brings queued work to workers: an engine in the database, or a look into this home's queue."""
+        """The delivery of queued work to workers: an engine in the database, or polling this home's queue."""
         if self.open_delivery is not None:
             return self.open_delivery()
         delivery: Delivery = import_object(DELIVERY)(self.jobs, clock)
@@ -106,12 +107,12 @@ class Stores(Struct, frozen=True):
 
     @property
     def claims(self) -> "Claims":
-        """Who works on what, among all processes that share these stores. Most commands claim nothing."""
+        """The claims on work among all processes that share these stores. Most commands claim nothing."""
         return self.open_claims()
 
     @property
     def vectors(self) -> "Vectors":
-        """The meaning of messages and short texts. It is loaded where an embedder is set."""
+        """The vectors of messages and short texts. They are loaded if an embedder is set."""
         return self.open_vectors()
 
     @property
@@ -126,12 +127,12 @@ class Stores(Struct, frozen=True):
 
     @property
     def histories(self) -> "Histories":
-        """Which session a client's history belongs to. It is loaded by a server."""
+        """The index from a client's history to its session. Only a server loads it."""
         return self.open_histories()
 
 
 class LateRecall(Store):
-    """Loads the search with the first question: most commands ask none."""
+    """Imports the search with the first question: most commands ask none."""
 
     @cached_property
     def _recall(self) -> Recall:
@@ -143,8 +144,8 @@ class LateRecall(Store):
 
 
 def open_stores(home: Path, address: str = "") -> Stores:
-    """Open the file in the home, or the PostgreSQL database at an address. Raise StoreError, or Corrupt if
-    the file is no database. What cannot be read is never called empty."""
+    """Open the file in the home, or the PostgreSQL database at an address. Raises StoreError, or Corrupt if
+    the file is not a database. Unreadable data is never reported as empty."""
     if address:
         return _open_elsewhere(home, address)
     path = home / FILE
@@ -172,7 +173,7 @@ def _open_elsewhere(home: Path, address: str) -> Stores:
 
 
 def over(home: Path, database: Database, closed: str = "") -> Stores:
-    """Return all stores of one database, which is closed with them."""
+    """Return all stores of one database, which are closed with it."""
     return Stores(
         SqliteSessions(database),
         SqliteLedger(database),
@@ -195,7 +196,7 @@ def over(home: Path, database: Database, closed: str = "") -> Stores:
 
 
 def _exists(path: Path) -> bool:
-    """Raise StoreError if nobody can tell."""
+    """Tell whether a file exists. Raises StoreError if that is unknown."""
     try:
         path.stat()
     except (FileNotFoundError, NotADirectoryError):

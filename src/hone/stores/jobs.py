@@ -169,7 +169,7 @@ def save(connection: apsw.Connection, job: Job) -> None:
 
 
 def read_session(connection: apsw.Connection, id: SessionId) -> tuple[SessionId, int]:
-    """Its tree, and how many messages it has."""
+    """Return its tree, and how many messages it has."""
     row = connection.execute(SESSION, (sound(id),)).fetchone()
     if row is None:
         raise rules.missing(id)
@@ -189,8 +189,8 @@ def count(
     counts: Sequence[TopicCount],
     wider: Topics = frozenset(),
 ) -> Job | None:
-    """Puts the counters forward; queues a review of all messages up to the head if one is due. It reads them
-    anyway, and so it is about the `wider` topics, too."""
+    """Advance the counters. Queue a review of all messages up to the head if one is due. It reads them
+    anyway, so it covers the `wider` topics, too."""
     before = counters(connection, tree)
     after, due, why = count_topics(before, counts)
     topics = due | wider if due else due
@@ -226,14 +226,14 @@ def _queue(connection: apsw.Connection, group: Sequence[PendingLook], topics: To
 def queue_pending(
     connection: apsw.Connection, session: SessionId, messages: int, topics: Topics, at: int
 ) -> Job | None:
-    """Queue what is to be looked back over in the messages of a session that give way to notes."""
+    """Queue a review of what is to be looked back over in messages that notes will replace."""
     look = looks.get(connection, session) if topics else None
     return _queue(connection, [replace(look, messages=messages)], topics, at) if look else None
 
 
 def forsake(connection: apsw.Connection, session: str, tree: str) -> None:
-    """A session was deleted: its queued jobs are cancelled unless they read others, too, and with the last of
-    a tree the counters go."""
+    """Handle a deleted session: cancel its queued jobs unless they cover other sessions, too. The counters go
+    with the last session of a tree."""
     for job in select(connection, SHARED, session):
         _pass_on(connection, job)
     connection.execute(ORPHAN, (DELETED, session))
@@ -242,7 +242,7 @@ def forsake(connection: apsw.Connection, session: str, tree: str) -> None:
 
 
 def _pass_on(connection: apsw.Connection, job: Job) -> None:
-    """Go on with the other conversations that a review reads."""
+    """Continue a review with its other conversations."""
     for place, (session, messages) in enumerate(job.others, 1):
         row = connection.execute(SESSION, (session,)).fetchone()
         if row is not None:
@@ -275,15 +275,15 @@ def make_job(row: Sequence[Any]) -> Job:
 
 
 def queued(job: Job) -> Job:
-    """The job itself. Raises Conflict unless it is queued."""
+    """Return the job. Raises Conflict unless it is queued."""
     if job.state is not State.QUEUED:
         raise Conflict(f"Review {job.id} is {job.state} by now; nothing was changed.")
     return job
 
 
 def latest(job: Job, review: SessionId) -> Job:
-    """The job itself. Raises Conflict unless it is queued and, if a session is named, was last begun there: a
-    process that was stopped may come back when another one is at work."""
+    """Return the job. Raises Conflict unless it is queued and, if a session is named, was last begun there: a
+    suspended process may come back when another one is working on it."""
     if review != NO_SESSION and queued(job).review != sound(review):
         raise Conflict(f"Review {job.id} was begun anew by another process; nothing was changed.")
     return queued(job)
@@ -298,7 +298,7 @@ def completed(job: Job, cached: float | None, at: datetime, changes: Sequence[Ch
 
 
 def completed_with(job: Job, other: JobId, at: datetime) -> Job:
-    """Another review has read all that this one is about. One that is no longer queued stays as it is."""
+    """Complete a job that another review has covered. One that is no longer queued stays as it is."""
     if job.state is not State.QUEUED:
         return job
     return replace(completed(job, None, at, ()), why=f"{job.why}, read in review {other}")
@@ -316,7 +316,7 @@ def cancelled(job: Job, at: datetime) -> Job:
 
 
 def retried(job: Job) -> Job:
-    """It has all its tries before it again."""
+    """Return the job with all its tries again."""
     if job.state not in (State.FAILED, State.CANCELLED):
         raise Conflict(
             f"Review {job.id} is {job.state}; only one that failed or was cancelled can be retried."
@@ -325,7 +325,7 @@ def retried(job: Job) -> Job:
 
 
 def reach(session: SessionId, messages: int, length: int) -> None:
-    """Raises Refused unless a session of this length has so many messages to look at."""
+    """Raise Refused unless a session of this length has that many messages."""
     if not 1 <= messages <= length:
         raise Refused(f"Session {session} has {length} messages, so {messages} cannot be reviewed.")
 
@@ -335,7 +335,7 @@ def absent(id: JobId) -> Missing:
 
 
 class SqliteJobs(Store):
-    """The session of a queued job is there."""
+    """Reviews in SQLite. The session of a queued job exists."""
 
     enqueue = writes(_enqueue, lasting=True)
     job = reads(get)

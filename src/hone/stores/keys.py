@@ -1,7 +1,7 @@
 """Keep the keys of model providers: in the system keyring if there is one, else in a private file.
 
-The file `keys.json` lies in the home, which tools and commands cannot see. It lists every key by the name of
-its environment variable; the value of a key that the keyring keeps is not in it.
+The file `keys.json` is in the home, which tools and commands cannot see. It lists every key by the name of
+its environment variable; values in the keyring are not in the file.
 """
 
 import os
@@ -22,14 +22,14 @@ from hone.files.atomic import locked, open_file, write
 FILE, LOCK, SERVICE = "keys.json", "keys.lock", "hone"
 LARGEST = 1_000_000
 LONGEST = 4_096
-"""Characters of a key."""
+"""The most characters of a key."""
 SAFE = 1
-"""The priority from which a keyring counts. Those below it keep keys in a file outside the home, which is no
-better than ours."""
+"""The lowest priority of a usable keyring. Others store keys in a file outside the home, which is no better
+than ours."""
 
 
 class Keyring(Protocol):
-    """What Hone uses of a backend of the `keyring` package."""
+    """The methods of a `keyring` backend that Hone uses."""
 
     def get_password(self, service: str, username: str) -> str | None: ...
     def set_password(self, service: str, username: str, password: str) -> None: ...
@@ -108,7 +108,7 @@ class ProviderKeys:
         return key
 
     def remove(self, name: str) -> ProviderKey:
-        """Raises Missing if there is no such key, StoreError if it could not be removed."""
+        """Remove a key. Raises Missing if there is no such key, StoreError if it could not be removed."""
         with locked(self._home, LOCK):
             keys = dict(self.list())
             gone = keys.pop(name, None)
@@ -150,7 +150,7 @@ class ProviderKeys:
                     keyring.delete_password(SERVICE, self._user(name))
 
     def _user(self, name: str) -> str:
-        """Homes do not share keys."""
+        """Return the keyring's user name for this home: homes do not share keys."""
         return f"{name} {self._home.absolute()}"
 
     def _write(self, keys: dict[str, ProviderKey]) -> None:
@@ -162,7 +162,7 @@ class ProviderKeys:
 
 
 def examine_keys(home: Path) -> tuple[bool, str] | None:
-    """Check the stored keys, for `hone doctor`: whether all is well, and what there is to say."""
+    """Check the stored keys for `hone doctor`: whether all is well, and what there is to say."""
     path = home / FILE
     if not os.path.lexists(path):
         return None
@@ -176,7 +176,7 @@ def examine_keys(home: Path) -> tuple[bool, str] | None:
 
 
 def check_key(value: str) -> str:
-    """Return a key without the space around it. Raises Refused, which does not repeat it, for other text."""
+    """Return a key without surrounding space. Raises Refused for other text, without repeating it."""
     value = value.strip()
     if not value:
         raise Refused("No key was given; nothing was stored.")
@@ -200,7 +200,7 @@ def _translated() -> Iterator[None]:
         yield
     except StoreError:
         raise
-    except Exception as error:  # a backend is anybody's code
+    except Exception as error:  # a backend may raise anything
         raise StoreError(
             f"The system keyring refused ({type(error).__name__}). Unlock it, set the key's variable, "
             "or store the key in a file: hone keys set --file"

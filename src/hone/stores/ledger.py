@@ -55,20 +55,20 @@ UNPRINT = "DELETE FROM prints WHERE target = ? AND path = ?"
 
 
 class _Choice(Struct, frozen=True):
-    """Which changes, the newest first."""
+    """A selection of changes, newest first."""
 
     where: str
     values: tuple[Any, ...] = ()
     limit: int = -1
 
     def ids(self, connection: apsw.Connection) -> str:
-        """Return them as a JSON list, for questions about each of them."""
+        """Return the ids as a JSON list, for queries about each of them."""
         chosen = f"SELECT id FROM changes AS c WHERE {self.where} ORDER BY id DESC LIMIT ?"
         return json.dumps([id for (id,) in connection.execute(chosen, (*self.values, self.limit))])
 
 
 def every(connection: apsw.Connection, id: int | None = None) -> tuple[Entry, ...]:
-    """For whoever examines the database: all changes, or one. Raises Corrupt."""
+    """Return all changes or one, for a check of the database. Raises Corrupt."""
     return _entries(connection, _Choice("TRUE") if id is None else _Choice("id = ?", (id,)))
 
 
@@ -146,8 +146,8 @@ def make_entry(id: int, row: list[Any], deltas: tuple[Delta, ...], evidence: tup
 
 
 def _span(beginning: str) -> tuple[str, str | bytes]:
-    """The first text that begins like this, and the first after all that do. If there is none, a blob: SQLite
-    puts every text before it."""
+    """Return the first text with this prefix, and the first text after all of them. If there is none, return
+    a blob: SQLite sorts every text before it."""
     first = sound(beginning)
     last = first.rstrip("\U0010ffff")
     if not last:
@@ -217,7 +217,7 @@ def _view(
 
 
 class SqliteLedger(Store):
-    """Only an active change settles another one."""
+    """The ledger in SQLite. Only an active change settles another one."""
 
     record = writes(record)
     entry = reads(_one)

@@ -25,13 +25,13 @@ PUT_OFF = "UPDATE looks SET messages = ?, due = ?, tainted = max(tainted, ?) WHE
 HASTEN = f"""
 UPDATE looks SET due = min(due, ?) WHERE session = ? AND (cue <> '{FOLLOWED}' OR turns >= {ENOUGH})
 """
-# Of the latest ones: a review that came early is not long ago.
+# Of the latest ones, since a review that came early is recent.
 EARLY = """
 SELECT 1 FROM (SELECT session, others, created FROM jobs ORDER BY id DESC LIMIT 64)
 WHERE created > ?1 AND (session = ?2 OR instr(others, ?3))
 """
 DROP = "DELETE FROM looks WHERE session = ?"
-# A look is not put off with every message of a turn, so the session knows better how long it is.
+# A look is not updated with every message of a turn, so the session knows its length better.
 LENGTH = "coalesce((SELECT s.messages FROM sessions AS s WHERE s.id = looks.session), messages)"
 READ = f"SELECT session, tree, {LENGTH}, folder, due, cue, turns, tainted FROM looks"
 ALL = f"{READ} ORDER BY due, session"
@@ -40,7 +40,7 @@ DAMAGED = "What is to be looked back over is damaged. Restore the database from 
 
 
 def put(connection: apsw.Connection, header: Header, tree: SessionId, messages: int, look: Look) -> None:
-    """Put off the look at a session; add what makes it a reason for one."""
+    """Postpone the look at a session, and merge its reasons."""
     if not look.is_new:
         connection.execute(PUT_OFF, (messages, stamp(look.at), int(look.tainted), header.id))
         return
@@ -63,7 +63,7 @@ def drop(connection: apsw.Connection, session: str) -> None:
 
 
 def select(connection: apsw.Connection) -> tuple[PendingLook, ...]:
-    """Return all of them, the first that is due first."""
+    """Return all looks, the first that is due first."""
     return tuple(make_look(row) for row in connection.execute(ALL))
 
 

@@ -1,6 +1,6 @@
-"""Compare a full-text index with the texts it was made from.
+"""Compare a full-text index with the texts it was built from.
 
-SQLite's own check covers what FTS5 keeps inside. This one asks what only the texts can answer: whether search
+SQLite's own check covers FTS5's internals. This one checks what only the texts can answer: whether search
 finds each word in each place. It reads through `fts5vocab`, so it depends on no internal format of FTS5.
 """
 
@@ -12,7 +12,7 @@ import apsw
 
 CREATED = "SELECT sql FROM sqlite_schema WHERE name = ?"
 TERMS = "CREATE VIRTUAL TABLE temp.terms USING fts5vocab (main, {}, instance)"
-# FTS5 cuts very long words, maybe within a character, hence bytes.
+# FTS5 cuts very long words, perhaps within a character, hence bytes.
 PLACES = """
 SELECT CAST(term AS BLOB), count(*), sum(doc), sum(doc * (offset + 1) % 1000003), sum(doc * doc % 1000003)
 FROM temp.terms GROUP BY term
@@ -34,8 +34,8 @@ UPDATED = "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql LIKE '%US
 
 
 def is_complete(connection: apsw.Connection, index: str, insertion: str, rows: Iterable[Any]) -> bool:
-    """Return whether search finds the words of these rows, and no others. The index is made again in memory
-    and compared word by word."""
+    """Tell whether search finds the words of these rows, and no others. The index is rebuilt in memory and
+    compared word by word."""
     if connection.execute(STRAY.format(index)).get:
         return False
     with closing(apsw.Connection(":memory:")) as again:
@@ -48,15 +48,15 @@ def is_complete(connection: apsw.Connection, index: str, insertion: str, rows: I
 
 
 def update(connection: apsw.Connection) -> None:
-    """Make FTS5 look at the file again. It remembers the layout of an index, and SQLite's check would compare
-    the pages of today with the layout that this connection saw last."""
-    with suppress(apsw.Error):  # damage is for the check itself to find
+    """Make FTS5 read the file again. It caches the layout of an index, and SQLite's check would compare
+    today's pages with the layout that this connection saw last."""
+    with suppress(apsw.Error):  # the check itself finds damage
         for (name,) in connection.execute(UPDATED).fetchall():
             connection.execute(f'SELECT 1 FROM "{name}" WHERE "{name}" MATCH ?', ('""',)).fetchall()
 
 
 def _ask(connection: apsw.Connection, index: str, question: str) -> dict[bytes, tuple[int, ...]]:
-    """Return for each word how often and where it stands, in a few numbers."""
+    """Return how often and where each word stands, in a few numbers."""
     connection.execute(TERMS.format(index))
     try:
         rows: list[Any] = connection.execute(question).fetchall()
@@ -66,6 +66,6 @@ def _ask(connection: apsw.Connection, index: str, question: str) -> dict[bytes, 
 
 
 def _totals(connection: apsw.Connection, index: str) -> bytes:
-    """Return what FTS5 adds up for ranking. An emptied index has zeros where a new one has nothing."""
+    """Return FTS5's sums for ranking. An emptied index has zeros where a new one has nothing."""
     block: Any = connection.execute(TOTALS.format(index)).get
     return bytes(block) if block and any(block) else b""

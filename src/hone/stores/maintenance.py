@@ -18,10 +18,10 @@ ELSEWHERE = "hone.stores.postgres.examine:examine_database"
 
 
 async def examine_home(home: Path, address: str = "") -> Mapping[str, list[Damage]]:
-    """Return what is damaged, by file; what lies at an address goes by the name of the file that it replaces.
-    Reads all of the databases."""
+    """Return what is damaged, by file; a remote database goes by the name of the file that it replaces. This
+    reads all of the databases."""
     found = {FILE: await (import_object(ELSEWHERE)(address) if address else _examine_sessions(home / FILE))}
-    if (home / MEMORIES).exists():  # it has other tables, so SQLite's check has to do
+    if (home / MEMORIES).exists():  # it has other tables, so SQLite's check must do
         found[MEMORIES] = await asyncio.to_thread(examine_file, home / MEMORIES, examine_pages)
     return found
 
@@ -33,7 +33,7 @@ async def repair_home(home: Path, now: datetime) -> Repaired | Rebuilt | None:
 
 async def _examine_sessions(path: Path) -> list[Damage]:
     try:
-        await Database.open(path).close()  # brings an older one up to date
+        await Database.open(path).close()  # updates an older one
     except StoreError as error:
         return [Damage(DamageKind.TEXT, str(error))]
     return await asyncio.to_thread(examine_file, path)

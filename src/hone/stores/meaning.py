@@ -1,7 +1,7 @@
-"""Combine the words of a question with its meaning: weigh what its words found, and add what they did not.
+"""Combine the words of a question with its meaning: weigh what its words found, and add what they missed.
 
 Scores by words and similarities each count as a share of the best one, and are added with weights. Similarity
-counts from what unrelated messages have: with some models that is 0, with others 0.7. A message without a
+counts from that of unrelated messages: with some models that is 0, with others 0.7. A message without a
 vector yet counts by its words alone.
 """
 
@@ -20,19 +20,19 @@ from hone.stores.window import bounds, days
 WORDS = 0.6
 """The share of the words in a score; the rest is the meaning's."""
 WEIGHED = 200
-"""Messages found by words whose similarity is looked at, the best first."""
+"""How many messages found by words to check for similarity, best first."""
 CODED, ADDED = 200, 30
-"""Messages whose codes are nearest, and those of them that are added because their vectors are."""
+"""How many messages with the nearest codes to fetch, and how many of those to add by their vectors."""
 
 SAMPLE, ENOUGH = 50, 10
-"""Messages, evenly spread, that show how similar unrelated ones are, and how many are enough to tell."""
+"""How many evenly spread messages to sample for the similarity of unrelated ones, and how many suffice."""
 
 
 def combine(
     words: WordSource, vectors: VectorSource, ranked: Ranked, question: ParsedQuestion, query: Query
 ) -> Ranked:
-    """Return what was found by words or by meaning. A question with a phrase or a beginning
-    is for the messages that hold it: their order stays."""
+    """Return what was found by words or by meaning. A question with a phrase or a prefix is for the messages
+    that contain it, so their order stays."""
     embedder = vectors.number(query.embedder)
     if embedder is None or question.phrases or question.beginnings:
         return ranked
@@ -60,7 +60,7 @@ def weigh(words: Mapping[int, float], alike: Mapping[int, float], floor: float =
 
 
 def unrelated(vectors: VectorSource, embedder: int, vector: bytes) -> float:
-    """Return how similar messages are that have nothing to do with a question; 0 if there are too few."""
+    """Return the similarity of messages unrelated to a question; 0 if there are too few."""
     found = similarities(vectors, embedder, vectors.sample(embedder, SAMPLE), vector)
     return max(0.0, fmean(found.values())) if len(found) >= ENOUGH else 0.0
 
@@ -70,7 +70,7 @@ def similarities(
 ) -> dict[int, float]:
     """Return the cosine of each content that has a vector of this embedder."""
     rows = vectors.vectors(embedder, contents, len(vector))
-    if numpy := sys.modules.get("numpy"):  # faster, if it was loaded for something else
+    if numpy := sys.modules.get("numpy"):  # faster, if it is already imported
         made = numpy.frombuffer(b"".join(each for _, each in rows), numpy.int8).reshape(-1, len(vector))
         wanted = numpy.frombuffer(vector, numpy.int8)
         dots = (made.astype(numpy.float32) @ wanted.astype(numpy.float32)).tolist()

@@ -1,4 +1,4 @@
-"""Sums, counts and windows of a large home, by SQLite: what the page reads without reading everything."""
+"""Sums, counts and windows of a large home, by SQLite: what the page reads without loading everything."""
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -23,7 +23,7 @@ from hone.stores.sqlite import read_session
 from hone.stores.tree import intact, moment, read_former, read_prefix, read_window, stamp
 
 HOUR = 3_600_000_000
-"""Microseconds. `spending_hours` has the sums of each."""
+"""In microseconds. `spending_hours` has the sums of each hour."""
 SUMS = ", ".join(f"coalesce(sum({each}), 0)" for each in ("input", "cached", "written", "output"))
 SUMMED = f"SELECT {SUMS}, total(cost), count(*), count(*) - count(cost) FROM spending WHERE session = ?"
 CALLS = """
@@ -70,7 +70,7 @@ def _spans(
 
 
 def split(since: int, until: int) -> tuple[int, int, int, int, int, int]:
-    """Return the hours that lie within a span, and the spans before and after them. None goes back."""
+    """Return the full hours within a span, and the spans before and after them."""
     first, end = -(-since // HOUR), until // HOUR
     if first >= end:
         return 0, 0, since, until, until, until

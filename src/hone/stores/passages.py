@@ -15,9 +15,9 @@ from hone.core.recall import said
 from hone.stores.words import LETTERS
 
 BATCH, FEW = 1_000, 500
-"""Contents that are added in one go, and as many as can wait while there is other work."""
+"""How many contents to add at once, and how many may wait while there is other work."""
 
-# In the memory of the writer: FTS5 writes out what it has whenever another statement comes.
+# In the writer's memory: FTS5 flushes whenever another statement comes.
 PREPARE = "CREATE TEMP TABLE fresh (id INTEGER PRIMARY KEY, text TEXT NOT NULL) STRICT"
 UPTO = "SELECT upto FROM backlog"
 LAST = "SELECT max(upto, done) FROM backlog"
@@ -32,7 +32,7 @@ OLDER = f"SELECT id, body FROM contents WHERE id <= ({UPTO}) ORDER BY id DESC LI
 WAITING = f"SELECT count(*) FROM contents WHERE id > ({LAST}) OR id <= ({UPTO})"
 ADVANCE = "UPDATE backlog SET done = ?"
 RECEDE = "UPDATE backlog SET done = max(done, upto), upto = ?"
-# The number of a content that is gone may be given again if it was the last.
+# The number of a removed content may be reused if it was the last.
 LOWER = """
 UPDATE backlog SET done = last FROM (SELECT coalesce(max(id), 0) AS last FROM contents) WHERE done > last
 """
@@ -42,12 +42,12 @@ Row = tuple[int, str]
 
 
 def prepare(connection: apsw.Connection) -> None:
-    """For a connection that writes."""
+    """Prepare a connection that writes."""
     connection.execute(PREPARE)
 
 
 def fill(connection: apsw.Connection, limit: int = BATCH) -> int:
-    """Add some of the contents that are not indexed, the newer ones first; return how many there were."""
+    """Add some contents that are not indexed, newer ones first. Return how many there were."""
     rows: list[Any] = connection.execute(NEWER, (limit,)).fetchall()
     if rows:
         connection.execute(ADVANCE, (rows[-1][0],))
@@ -62,14 +62,15 @@ def fill(connection: apsw.Connection, limit: int = BATCH) -> int:
 
 
 def keep_up(connection: apsw.Connection, quiet: bool) -> bool:
-    """Add some of the new contents, a few of them only in a quiet moment; tell whether there may be more."""
+    """Add some of the new contents, if only a few then only in a quiet moment. Tell whether there may be
+    more."""
     least = 1 if quiet else FEW
     found = connection.execute(NEWER_NUMBERS, (least,)).fetchall()
     return len(found) == least and fill(connection) == BATCH
 
 
 def drop(connection: apsw.Connection, gone: Iterable[tuple[int, bytes]]) -> None:
-    """A content goes out of the index with the very words it came in with."""
+    """Remove a content from the index, with the exact words it was added with."""
     upto, done = connection.execute(HELD).get
     connection.executemany(DROP, _texts((id, body) for id, body in gone if upto < id <= done))
     connection.execute(LOWER)
@@ -80,12 +81,12 @@ def waiting(connection: apsw.Connection) -> int:
 
 
 def expected(connection: apsw.Connection) -> Iterator[Row]:
-    """What the index should hold, from the contents."""
+    """Yield what the index should hold, from the contents."""
     return _texts(connection.execute(EXPECTED))
 
 
 def _texts(contents: Iterable[tuple[int, bytes]]) -> Iterator[Row]:
-    """What the index holds of contents."""
+    """Yield what the index holds of contents."""
     for id, body in contents:
         message = _whole(body)
         text = said(message) if message is not None else ""
@@ -94,7 +95,7 @@ def _texts(contents: Iterable[tuple[int, bytes]]) -> Iterator[Row]:
 
 
 def _whole(body: bytes) -> Message | None:
-    """None for a damaged one, which can be deleted but not read."""
+    """Return the message; None for a damaged one, which can be deleted but not read."""
     try:
         return decode(body)
     except (KeyError, TypeError, ValueError):
@@ -102,8 +103,8 @@ def _whole(body: bytes) -> Message | None:
 
 
 def indexed(text: str) -> str:
-    """The text as it is indexed: pairs of letters where a script does not part its words. The last letter of
-    a run stands alone, so that each letter begins a word."""
+    """Return the text as indexed: pairs of letters in a script without spaces. The last letter of a run
+    stands alone, so that each letter begins a word."""
     return (
         text if text.isascii() else LETTERS.sub(lambda run: f" {' '.join(pairs(run[0]))} {run[0][-1]} ", text)
     )

@@ -17,12 +17,12 @@ from hone.stores.tree import SYMPTOMS, moment
 from hone.stores.window import Window
 
 OCCURRENCES = 20
-"""Nodes of one content that are looked at, the latest first: some words are said every day."""
+"""The most nodes of one content to check, latest first: some words are said every day."""
 
 
 class Owner(Struct, frozen=True):
-    """The session that a spot is shown in. `left` tells that it has gone on without it. `line` are its nodes
-    from about the spot on, where others have the same conversation."""
+    """The session that a spot is shown in. `left`: it has continued without the spot. `line` are its nodes
+    from about the spot on, if others have the same conversation."""
 
     session: SessionId
     tree: SessionId
@@ -31,7 +31,7 @@ class Owner(Struct, frozen=True):
 
 
 def spots(source: PlaceSource, contents: Sequence[int], only: Window, times: Window) -> dict[int, list[Spot]]:
-    """Where each was said within the bounds, the latest first; at the times asked for, if possible."""
+    """Return where each was said within the bounds, latest first; at the requested times if possible."""
     found = _spots(source, contents, only & times)
     missing = [id for id in contents if id not in found] if times.spans else []
     return found | (_spots(source, missing, only) if missing else {})
@@ -45,7 +45,7 @@ def _spots(source: PlaceSource, contents: Sequence[int], window: Window) -> dict
 
 
 def messages(source: PlaceSource, contents: Collection[int]) -> dict[int, tuple[str, Message]]:
-    """Digest and message of each. A damaged one is left out: opening its session will say so."""
+    """Return digest and message of each. A damaged one is left out: opening its session will report it."""
     found: dict[int, tuple[str, Message]] = {}
     for id, digest, body in source.bodies(contents):
         try:
@@ -56,7 +56,7 @@ def messages(source: PlaceSource, contents: Collection[int]) -> dict[int, tuple[
 
 
 def headers(source: PlaceSource, sessions: Collection[str]) -> dict[str, tuple[Header, str]]:
-    """The header of each, and the user's first words in it."""
+    """Return the header of each, and the user's first words in it."""
     found: dict[str, tuple[Header, str]] = {}
     rows = source.headers(sessions)
     for id, created, title, origin, folder, parent, shared, opening in rows:
@@ -71,7 +71,8 @@ def headers(source: PlaceSource, sessions: Collection[str]) -> dict[str, tuple[H
 def beside(
     source: PlaceSource, chosen: Sequence[tuple[Spot, Owner]]
 ) -> tuple[dict[int, Spot], dict[int, Spot]]:
-    """What stands before and after each, by the node. A fork may go on from there, too: that is not it."""
+    """Return what stands before and after each node. A fork may continue from there, too, but is not
+    included."""
     before: dict[int, Spot] = {}
     after: dict[int, Spot] = {}
     known = {spot.id: (spot, owner) for spot, owner in chosen}
@@ -85,7 +86,7 @@ def beside(
 
 
 class Lineage:
-    """Tells who holds a node. Remembers what it has walked, for the time of one search."""
+    """Tells which session holds a node. It caches what it has walked during one search."""
 
     def __init__(self, source: PlaceSource, found: Collection[Spot]) -> None:
         self._source = source
@@ -95,7 +96,7 @@ class Lineage:
         self._learn(found)
 
     def owners(self, found: Iterable[Spot]) -> list[tuple[Spot, Owner]]:
-        """For each tree one spot with its owner: the first said of those on a current line, if any."""
+        """Return for each tree one spot with its owner: the first one said on a current line, if any."""
         trees: dict[str, tuple[Spot, Owner]] = {}
         for spot in found:
             owner = self.owner(spot)
@@ -107,7 +108,7 @@ class Lineage:
         return list(trees.values())
 
     def owner(self, spot: Spot) -> Owner | None:
-        """None only if a row is damaged: every node is there for the sake of a session."""
+        """Return the owner; None only if a row is damaged, since every node belongs to a session."""
         visited: set[int] = set()
         place, left = spot, False
         while place.id not in visited:
@@ -125,14 +126,15 @@ class Lineage:
         return Owner(held.session, held.tree, left, line)
 
     def _holder(self, spot: Spot, *, shared: bool) -> Candidate | None:
-        """What a session was shortened by is still its own, even where a fork is all that holds it."""
+        """Return the session that holds a node. A session still owns what shortening removed from it,
+        even if only a fork holds that."""
         for each in self._candidates(spot):
             if each.only_shares(spot) is shared and (each.alone or spot.id in self._line(each, spot)):
                 return each
         return None
 
     def _learn(self, found: Collection[Spot]) -> None:
-        """One statement for the sessions of all chains, and one for the lines of those that said it first."""
+        """Run one query for the sessions of all chains, and one for the lines of those that said it first."""
         for spot in found:
             self._least[spot.chain] = min(spot.depth, self._least.get(spot.chain, spot.depth))
         self._sessions |= {chain: [] for chain in self._least}
@@ -144,7 +146,7 @@ class Lineage:
         )
 
     def _candidates(self, spot: Spot) -> list[Candidate]:
-        """Who said it before who shares it."""
+        """Return the sessions that said it before those that share it."""
         if spot.chain not in self._sessions:
             self._learn([spot])
         able = [each for each in self._sessions[spot.chain] if each.alone or each.messages >= spot.depth]
@@ -158,7 +160,7 @@ class Lineage:
         return line
 
     def _walk(self, heads: dict[int, int]) -> None:
-        """From each head up to a depth."""
+        """Walk from each head up to a depth."""
         self._lines |= {head: (least, frozenset()) for head, least in heads.items()}
         if heads:
             for head, ids in self._source.lines(heads):

@@ -1,4 +1,4 @@
-"""Remove what deleted rows left in the files of a database: in its log, and in unused parts of its pages."""
+"""Remove what deleted rows left in a database's files: in its log, and in unused parts of its pages."""
 
 import asyncio
 from collections.abc import Callable
@@ -16,8 +16,8 @@ BUSY = "{name} is in use by another process, and its log still holds old pages. 
 
 
 async def purge(path: Path, what: Erasure) -> list[str]:
-    """Empty the log of a database if it holds the words, and write its file anew if that does. Do both if
-    rows went of which nobody knows the words. Return what the owner should know, a sentence each. Raises
+    """Empty the log of a database if it contains the words, and rewrite its file if that does. Do both if
+    rows were deleted whose words are unknown. Return what the owner should know, a sentence each. Raises
     StoreError."""
     return await asyncio.to_thread(_purge, path, what)
 
@@ -41,7 +41,7 @@ def _purge(path: Path, what: Erasure) -> list[str]:
 
 
 def _is_wide(what: Erasure) -> bool:
-    """Tell whether more goes than the words, or whether nobody knows the words any more."""
+    """Tell whether more is erased than the words, or whether the words are no longer known."""
     return not what.words or bool(what.sessions or what.changes or what.contents or what.keys)
 
 
@@ -50,7 +50,7 @@ def _empty_log(connection: apsw.Connection, path: Path) -> list[str]:
         busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").get
     except apsw.BusyError:
         busy = 1
-    # SQLite holds no lock on its log, so that it can be opened and closed beside it.
+    # SQLite holds no lock on its log, so opening and closing it next to it is safe.
     with suppress(FileNotFoundError), open_file(path.with_name(f"{path.name}-wal")) as log:
         sync(log)
     return [BUSY.format(name=path.name)] if busy else []

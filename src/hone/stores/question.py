@@ -17,15 +17,15 @@ from hone.stores.times import Span, times
 from hone.stores.words import BREAK, LETTER, RUN
 
 LONG = 10
-"""Terms from which on a question says enough by itself, without other words for the same."""
+"""From this many terms on, a question says enough without synonyms."""
 NAME = 60
-"""Letters of a message among which the name of its speaker stands, if it begins with one."""
+"""The letters of a message that may contain its speaker's name at the start."""
 MOST = 60
-"""Terms of one question; a whole page is answered by its beginning."""
+"""The most terms of one question; a whole page is answered by its beginning."""
 
 LASTING, ENDING, FORMS = 5, 2, 6
-"""Letters of a word that may have other forms, letters that a form may have changed, and how many words are
-looked for by their forms."""
+"""Letters of a word that may have other forms, letters that a form may have changed, and how many words to
+search by their forms."""
 
 QUOTED = regex(r'["“”„«»]([^"“”„«»]+)["“”„«»]')
 APOSTROPHE = regex(r"(?<=\w)['’](?:s|t|re|ve|ll|d|m)\b", re.IGNORECASE)
@@ -55,20 +55,20 @@ THEIRS = regex(
     r"|\b(?:did|had|would|could) (?:hone|the assistant|the agent)\b"
 )
 NAMED = regex(r"\b(?:did|does|has|had|is|was|would|could|will) ([^\W\d_]{2,})\b")
-"""Who is asked about by name. Where several people talk, each message may begin with a name and a colon."""
+"""The names in a question. With several speakers, each message may begin with a name and a colon."""
 
 UNPARTED = 8
-"""Pieces of a run of letters that is looked for as it is. A longer one is a sentence, which is hardly ever
-said twice."""
+"""The most pieces of a run of letters to search as it is. A longer one is a sentence, which is hardly ever
+repeated."""
 
 Kin = tuple[str, tuple[str, ...]]
 
 
 class ParsedQuestion(Struct, frozen=True):
-    """`terms` are expressions for FTS5, any of which will do; `phrases` must all be there. `spans` are the
-    times it speaks of, if any; `speaker` is who is meant to have said it. `beginnings` are those of words,
-    if nothing else is asked for. `kin` are terms with others that often stand for them and count for less.
-    `run` is the question as a phrase, if it is a single word of a script that does not part its words."""
+    """`terms` are expressions for FTS5, any of which may match; `phrases` must all match. `spans` are the
+    times it mentions, if any; `speaker` is the person who is meant to have said it. `beginnings` are prefixes
+    of words, if nothing else is asked for. `kin` are terms with others that often stand for them and count
+    less. `run` is the question as a phrase, if it is a single word of a script without spaces."""
 
     terms: tuple[str, ...] = ()
     phrases: tuple[str, ...] = ()
@@ -81,13 +81,13 @@ class ParsedQuestion(Struct, frozen=True):
     run: str = ""
 
     def is_meant(self, role: Role, text: str) -> bool:
-        """Whether a message is from the speaker that is meant, by role or by the name it begins with."""
+        """Tell whether a message is from the speaker that is meant, by role or by the name at its start."""
         if self.speaker is role:
             return True
         return bool(self.named) and text[:NAME].lower().startswith(self.named)
 
     def fits(self, text: str) -> bool:
-        """Whether a text has one of the beginnings, if they are all that is asked for."""
+        """Tell whether a text has one of the beginnings, if they are all that is asked for."""
         if not self.beginnings:
             return True
         return any(bare(word).startswith(self.beginnings) for word in words(text))
@@ -114,7 +114,7 @@ def parse(text: str, today: date | None = None) -> ParsedQuestion:
 
 
 def _language(terms: Sequence[str]) -> tuple[str, frozenset[str]]:
-    """The words of every sentence in the language of most of them; in doubt English, which has no name."""
+    """Return the stop words in the language of most of them; in doubt English, which has no name."""
     words = {bare(term) for term in terms}
     most = max(stops(), key=lambda each: len(words & stops()[each]))
     return (most, stops()[most]) if len(words & stops()[most]) > len(words & EMPTY) else ("", EMPTY)
@@ -122,20 +122,20 @@ def _language(terms: Sequence[str]) -> tuple[str, frozenset[str]]:
 
 @cache
 def stops() -> dict[str, frozenset[str]]:
-    """By language: words of every sentence, without accents."""
+    """Return the stop words by language, without accents."""
     lines = Path(__file__).with_name("stops.txt").read_text(encoding="utf-8").splitlines()
     return {name: frozenset(words) for name, *words in (line.split() for line in lines)}
 
 
 def _forms(terms: Sequence[str]) -> tuple[Kin, ...]:
-    """The beginnings of words: the index knows the endings of English ones only."""
+    """Return prefixes of words: the index only knows English endings."""
     long = [term for term in terms if len(term) > LASTING and term.isalpha() and not LETTER.match(term)]
     long = sorted(long, key=len, reverse=True)[:FORMS]
     return tuple((f'"{term}"', (f'"{bare(term)[: max(LASTING, len(term) - ENDING)]}"*',)) for term in long)
 
 
 def _kin(terms: Sequence[str]) -> tuple[Kin, ...]:
-    """Words that often stand for those asked for, as terms."""
+    """Return words that often stand for those asked for, as terms."""
     known = {stem(term) for term in terms}
     found = ((term, kinship().get(stem(term), ())) for term in terms[:MOST])
     pairs = (
@@ -147,23 +147,23 @@ def _kin(terms: Sequence[str]) -> tuple[Kin, ...]:
 
 @cache
 def kinship() -> dict[str, tuple[str, ...]]:
-    """By the stem of the first word of a line: the others. Everyday English, for a second look."""
+    """Map the stem of the first word of a line to the others. Everyday English, for a second search."""
     lines = Path(__file__).with_name("kin.txt").read_text(encoding="utf-8").splitlines()
     return {stem(first): tuple(rest) for first, *rest in (line.split() for line in lines)}
 
 
 def plain(term: str) -> str:
-    """An expression as somebody would write it."""
+    """Return an expression as a person would write it."""
     return term.replace('"', "")
 
 
 def words(text: str) -> list[str]:
-    """The words of a text as an index would part them."""
+    """Return the words of a text as an index would split them."""
     return re.findall(r"[^\W_]+", sound(text).lower())
 
 
 def bare(word: str) -> str:
-    """Without accents."""
+    """Return a text without accents."""
     return "".join(each for each in unicodedata.normalize("NFKD", word) if not unicodedata.combining(each))
 
 
@@ -179,7 +179,7 @@ def _small(term: str) -> bool:
 
 
 def _terms(text: str) -> list[str]:
-    """Each once: words, words written together as a phrase, pairs of letters, prefixes with a star."""
+    """Return each term once: words, joined words as a phrase, pairs of letters, prefixes with a star."""
     found: dict[str, None] = {}
     for word in text.split():
         star = "*" if len(word) > 2 and word.rstrip("?!.,;:)").endswith("*") else ""
@@ -203,7 +203,8 @@ def _pieces(text: str) -> list[str]:
 
 
 def _run(words: Sequence[str]) -> str:
-    """A single word with such letters, three of them at least or some beside others, and no sentence."""
+    """Return a single word of such letters, with at least three of them or some among others, that is no
+    sentence."""
     pieces = _pieces(words[0]) if len(words) == 1 and LETTER.search(words[0]) else []
     whole = 2 <= len(pieces) <= UNPARTED and not any(piece.endswith("*") for piece in pieces)
     return f'"{" ".join(pieces)}"' if whole else ""
@@ -214,7 +215,8 @@ def _quoted(term: str) -> str:
 
 
 def _phrase(text: str) -> str:
-    """Words one after the other. A single letter of a script without spaces is the beginning of a pair."""
+    """Return words in a row as a phrase. A single letter of a script without spaces is the beginning of a
+    pair."""
     pieces = _pieces(text)
     star = pieces and (pieces[-1].endswith("*") or text.rstrip().endswith("*"))
     words = " ".join(piece.rstrip("*") for piece in pieces)

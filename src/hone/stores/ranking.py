@@ -1,4 +1,4 @@
-"""Rank the contents that may answer a question: by words, by what is beside them and by time.
+"""Rank the contents that may answer a question: by words, by their neighbors and by time.
 
 The cost of a question is bounded: only messages with one of its rarest words are read, and the other words
 count only in those.
@@ -18,27 +18,27 @@ from hone.stores.terms import COMMON, EXTRA, LATEST, WordIndex, all_of
 from hone.stores.window import Window, bounds, days
 
 SCORED = COMMON
-"""Messages that are gone through for one question."""
+"""The most messages to read for one question."""
 MANY, LEADING, ENOUGH = 10, 12, 6
-"""Terms of a long question, and how many of them messages are found by, the rarest. Where these are fewer
-than enough, others count in those messages."""
+"""Terms of a long question, and the most messages to find by the rarest ones. If these are fewer than enough,
+others count in those messages."""
 KIN, SMALL, FEW = 0.8, 0.3, 2
-"""How much a word counts that often stands for another one, and a small one where there are few others."""
+"""The weight of a synonym, and of a common word if there are few others."""
 PARTED = 0.4
-"""How much the pairs of a run of letters count if they do not stand together."""
+"""The weight of a run's pairs of letters if they are not adjacent."""
 POOL, TIMELY, CANDIDATES = 250, 3_000, 100
-"""Messages that pass a share on to those beside them, whose time is looked at, and that are given back."""
+"""How many messages pass a share on to neighbors, are checked for their time, and are returned."""
 
 APART = 2
-"""How far the ids of messages are apart at most that are taken for neighbors until their nodes are read."""
+"""The largest distance between message ids that count as neighbors until their nodes are read."""
 
 Values = dict[str, dict[int, float]]
-"""By term: what each message gets for it."""
+"""By term: each message's score for it."""
 
 
 class Ranked(Struct, frozen=True):
-    """The best contents with their scores, and what was looked for. `slight` ones hold less than half of it,
-    where others hold all."""
+    """The best contents with their scores, and the searched terms. `slight` ones match less than half of it,
+    where others match all."""
 
     scores: dict[int, float]
     tried: tuple[str, ...]
@@ -61,7 +61,7 @@ def rank(source: SearchSource, question: ParsedQuestion, query: Query) -> Ranked
     must = all_of(question.phrases)
     holding = index.some(must)[0] if must else []
     if holding:
-        # A phrase is for the messages that hold it, not for those beside them.
+        # A phrase is for messages that contain it, not for their neighbors.
         scores = _added(index, holding, question.terms, must)
         best = _pool(source, scores, index.only, times, CANDIDATES)
         return Ranked(settled(source, best), (*question.phrases, *question.terms), question.dropped)
@@ -78,7 +78,7 @@ def rank(source: SearchSource, question: ParsedQuestion, query: Query) -> Ranked
 
 
 def first(scores: Mapping[int, float], count: int) -> list[int]:
-    """The best so many; of equals the latest."""
+    """Return the best ones; among equals the latest."""
     return [id for _, id in nlargest(count, zip(scores.values(), scores, strict=True))]
 
 
@@ -91,11 +91,11 @@ def is_beginning(term: str) -> bool:
 
 
 def _valued(index: WordIndex, question: ParsedQuestion, terms: Iterable[str]) -> Values:
-    """All messages with one of the rarest terms; the other terms count in those."""
+    """Return all messages with one of the rarest terms. The other terms count only in those."""
     begun = {term: index.alike(plain(term)[:-1]) for term in terms if is_beginning(term)}
     whole = [term for term in terms if not is_beginning(term)]
     words = {word for _, words in question.kin for word in words if not is_beginning(word)}
-    # Small words tell something where there is little else.
+    # Common words matter if there is little else.
     small = [f'"{word}"' for word in question.dropped if len(word) > 1] if len(question.terms) <= FEW else []
     counts, lead = _leading(index, whole, {*words, *small} - {*whole})
     if not lead and not any(begun.values()) and any(counts[term] for term in whole):
@@ -124,7 +124,7 @@ def _stand_in(
     held: Mapping[str, list[int]],
     counts: Mapping[str, int],
 ) -> None:
-    """A word that stands for another counts where that one is missing, and for less than it would."""
+    """Score synonyms. One counts if the original word is missing, and less than the original would."""
     for term, words in question.kin:
         most = index.worth(counts[term]) if counts.get(term) else index.worth(0)
         gained: dict[int, float] = {}
@@ -138,8 +138,8 @@ def _stand_in(
 
 
 def _leading(index: WordIndex, terms: list[str], others: set[str]) -> tuple[dict[str, int], list[str]]:
-    """Counts of all, and the rarest terms. A long question has enough that are rare, so that none is counted
-    far."""
+    """Return the counts of all terms, and the rarest ones. A long question has enough rare ones, so that none
+    is counted far."""
     if len(terms) > MANY:
         counts = index.counts((), {*terms, *others})
         lead = _affordable({term: counts[term] for term in counts if term in terms}, EXTRA - 1)
@@ -150,13 +150,13 @@ def _leading(index: WordIndex, terms: list[str], others: set[str]) -> tuple[dict
 
 
 def _affordable(counts: Mapping[str, int], most: int) -> list[str]:
-    """The rarest ones, as long as all messages that hold one of them can be gone through."""
+    """Return the rarest terms, as long as all messages with one of them can be read."""
     sums = zip(counts.items(), accumulate(counts.values()), strict=True)
     return [term for (term, count), rows in sums if count and rows <= most]
 
 
 def _latest(index: WordIndex, terms: list[str]) -> Values:
-    """Where all words are common: the latest messages with all of them, or else with one."""
+    """If all words are common, return the latest messages with all of them, or else with one."""
     worth, together = index.worth(COMMON), all_of(terms)
     found = index.newest([together])[together] if terms else []
     values = {term: dict.fromkeys(found, worth) for term in terms}
@@ -168,7 +168,7 @@ def _latest(index: WordIndex, terms: list[str]) -> Values:
 
 
 def _added(index: WordIndex, holding: list[int], terms: Iterable[str], must: Expression) -> dict[int, float]:
-    """What holds the phrases; each other word that stands there, too, counts."""
+    """Return what contains the phrases. Each other word in it counts, too."""
     values: Values = {"": dict.fromkeys(holding, 1.0)}
     whole = [term for term in terms if not is_beginning(term)]
     counts = index.counts(whole)
@@ -181,8 +181,8 @@ def _added(index: WordIndex, holding: list[int], terms: Iterable[str], must: Exp
 
 
 def _exact(index: WordIndex, question: ParsedQuestion, wanted: int) -> dict[int, float]:
-    """What holds a run of letters as it is; where that is too little, then what holds some of its pairs, by
-    how much they tell of all. Empty if nothing holds the run."""
+    """Return what contains a run of letters as it is; if that is too little, then also what contains some of
+    its pairs, by how much they say about the whole. Empty if nothing contains the run."""
     [holding] = index.some(all_of([question.run]))
     scores: dict[int, float] = {}
     if 0 < len(holding) < wanted:
@@ -202,13 +202,13 @@ def _summed(values: Iterable[Mapping[int, float]]) -> dict[int, float]:
 
 
 def _of(source: WordSource, window: Window, wanted: bool) -> dict[int, float]:
-    """What was said then, if a time is all that is asked for."""
+    """Return what was said then, if a time is all that is asked for."""
     return dict.fromkeys(source.latest(window, CANDIDATES), 1.0) if wanted else {}
 
 
 def helped(scores: Mapping[int, float]) -> dict[int, float]:
-    """About what each will get from those beside it. What is said together is mostly stored together, so that
-    the next ids tell who is to be looked at; the nodes tell what is true."""
+    """Estimate what each will get from its neighbors. Neighbors are mostly stored together, so the next ids
+    suggest where to look; the nodes decide."""
     ids, guess = sorted(scores), dict(scores)
     for one, two in pairwise(ids):
         if two - one <= APART:
@@ -225,7 +225,7 @@ def _pool(
     count: int,
     order_by: Mapping[int, float] | None = None,
 ) -> dict[int, float]:
-    """Within the bounds: the first of all, and the first of those from the time that is asked for."""
+    """Return the top ones within the bounds, and the top ones from the requested time."""
     looked = TIMELY if times.spans else count
     guess = scores if order_by is None else order_by
     order = source.sieve(first(guess, len(scores) if only.spans else looked), only, looked)
@@ -234,6 +234,6 @@ def _pool(
 
 
 def _loose(question: ParsedQuestion) -> list[str]:
-    """The words of phrases that stand nowhere."""
+    """Return the words of phrases that are found nowhere."""
     loose = [word for phrase in question.phrases for word in plain(phrase).split()]
     return [f'"{word}"' for word in loose if word not in EMPTY] or [f'"{word}"' for word in loose]

@@ -1,7 +1,8 @@
-"""Read a database that cannot be written: where it lies if SQLite can do that, or else from a private copy.
+"""Read a database that cannot be written: in place if SQLite can do that, or else from a private copy.
 
-SQLite reads a database with a log only through the index beside it (`-shm`). Where that is missing and cannot
-be made, the files are copied to a place where it can. Messages that are only in the log are seen either way.
+SQLite reads a database with a log only through the index next to it (`-shm`). If that is missing and cannot
+be created, the files are copied to a place where it can. Messages that are only in the log are seen either
+way.
 """
 
 import os
@@ -19,7 +20,7 @@ from hone.core.errors import StoreError
 from hone.stores.database import MEMORY, READING, connect, migrate, version
 
 TRIES = 5
-"""Copies to make before giving up on a database that somebody else keeps writing."""
+"""How many copies to try of a database that another process keeps writing."""
 FILES = ("", "-wal", "-journal")
 Opened = tuple[apsw.Connection, Callable[[], apsw.Connection] | None]
 
@@ -45,7 +46,7 @@ def open_readonly(path: Path, patience: float, scripts: Sequence[Path]) -> Opene
 
 
 def copy_to_memory(source: apsw.Connection) -> apsw.Connection:
-    """Close the source and return all of it, as it is at one moment."""
+    """Close the source and return a complete copy, as of one moment."""
     memory = connect(MEMORY, 0)
     try:
         with closing(source), memory.backup("main", source, "main") as copying:
@@ -57,8 +58,8 @@ def copy_to_memory(source: apsw.Connection) -> apsw.Connection:
 
 
 def _connect(path: Path, patience: float) -> apsw.Connection:
-    """Raise CantOpenError or ReadOnlyError if the log cannot be read in this place. Nothing is made here: a
-    file that belongs to a reader could keep the owner from writing."""
+    """Connect. Raises CantOpenError or ReadOnlyError if the log cannot be read in this place. Nothing is
+    created here: a reader's file could keep the owner from writing."""
     if not all(Path(f"{path}{suffix}").exists() for suffix in ("-wal", "-shm")):
         raise apsw.CantOpenError(f"{path} has no log")
     connection = apsw.Connection(
@@ -84,8 +85,8 @@ def _is_current(connection: apsw.Connection, path: Path, scripts: Sequence[Path]
 
 
 def _copy_files(path: Path, patience: float) -> apsw.Connection:
-    """Return a copy of the database with its log, in memory. On its way there it passes a private folder."""
-    with TemporaryDirectory(prefix="hone-") as folder:  # only this user can enter it
+    """Return a copy of the database with its log, in memory, by way of a private folder."""
+    with TemporaryDirectory(prefix="hone-") as folder:  # only this user can access it
         for _ in range(TRIES):
             before = _state(path)
             for suffix in FILES:
@@ -103,7 +104,7 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _state(path: Path) -> list[tuple[int, int, int] | None]:
-    """Return what changes when somebody writes."""
+    """Return values that change when another process writes."""
     states: list[tuple[int, int, int] | None] = []
     for suffix in FILES:
         try:

@@ -2,7 +2,7 @@
 
 Everything happens in one transaction. It is kept only if the database is sound afterwards; otherwise nothing
 has changed. A tree that SQLite cannot walk is not touched, since its pages may belong to another one by now:
-a new one takes its place, and the old pages are freed when the file is compacted.
+a new one replaces it, and compaction frees the old pages.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -38,7 +38,7 @@ from hone.stores.tree import SYMPTOMS
 from hone.stores.writer import FOREIGN
 
 LARGEST = 1 << 30
-"""Bytes of a file that is compacted: SQLite keeps a whole copy in memory for it."""
+"""The largest file to compact: SQLite keeps a whole copy in memory for it."""
 NAMES: Mapping[str, str] = {
     WORDS: "search in conversations",
     CARDS: "search in skills",
@@ -105,7 +105,7 @@ def rebuild(connection: apsw.Connection, path: Path, found: Sequence[Damage]) ->
 
 
 def _mended(connection: apsw.Connection, parts: Collection[str], broken: Iterable[str]) -> bool:
-    """Whether all is well now; otherwise everything is as before."""
+    """Tell whether everything is sound now; otherwise everything is as before."""
     passages.prepare(connection)
     connection.execute("BEGIN IMMEDIATE")
     try:
@@ -123,14 +123,14 @@ def _mended(connection: apsw.Connection, parts: Collection[str], broken: Iterabl
 
 
 def _compact(connection: apsw.Connection, path: Path) -> None:
-    """Leave out the pages that nothing uses. Where there is no room for that, they only take space."""
+    """Drop unused pages. If there is no room for that, they only waste space."""
     if path.stat().st_size <= LARGEST:
         with suppress(apsw.Error):
             connection.execute("VACUUM")
 
 
 def _renew(connection: apsw.Connection, broken: Iterable[str]) -> None:
-    """Put a new tree in the place of each broken one: an index is filled, a table is empty, and so are its
+    """Replace each broken tree with a new one: an index is filled, a table is empty, and so are its
     indexes."""
     trees = read_trees(connection, walk=False)  # nothing is written after an error
     known = {tree.name: tree for tree in trees}

@@ -29,29 +29,29 @@ if TYPE_CHECKING:
 
 MEANING = "hone.stores.sqlite_meaning:SqliteMeaning"
 FILLING = 20
-"""Batches of older messages that a search adds before it answers."""
+"""How many batches of older messages a search indexes before it answers."""
 TREES = 3
-"""Conversations in which the same words are shown."""
+"""The most conversations to show for the same words."""
 MORE = 10
-"""Places beyond the limit that are looked at, since who said it and when may put them first."""
+"""How many places beyond the limit to check, since speaker and time may put them first."""
 IN_TIME, SPOKEN, QUOTED = 1.6, 1.4, 0.8
-"""Counts for more: said when, or by whom, the question means. For less: results."""
+"""Bonus for the speaker or time that the question means; malus for results of tools."""
 SHARE = 0.7
-"""How much of the list one conversation may fill while others have something, too."""
+"""The share of the list that one conversation may fill while others have something, too."""
 
 Combine = Callable[[Ranked, ParsedQuestion, Query], Ranked]
 
 
 class SqliteRecall(Store):
-    """The sessions beside this keep the index."""
+    """The search in SQLite. The sessions next to it maintain the index."""
 
     def __init__(self, database: Database) -> None:
         super().__init__(database)
         self._meaning: SqliteMeaning | None = None
 
     async def search(self, query: Query) -> SearchResult:
-        """What is not in the index yet is added first, as much as takes a second or two, so that what was
-        just said is found. A file that cannot be written is searched as it is."""
+        """Search. First add what is not in the index yet, as much as takes a second or two, so that recent
+        words are found. A read-only file is searched as it is."""
         if not self._database.is_fixed:
             found = await self._database.read(partial(self._search_all, query=query))
             if found:
@@ -62,7 +62,7 @@ class SqliteRecall(Store):
         return await self._database.read(partial(self._search, query=query))
 
     def _search_all(self, connection: apsw.Connection, query: Query) -> SearchResult | None:
-        """None if the index does not hold everything."""
+        """Search. Return None if the index is incomplete."""
         if passages.waiting(connection):
             return None
         return search(SqliteSource(connection), query, self._combine(connection, query))
@@ -73,7 +73,7 @@ class SqliteRecall(Store):
         )
 
     def _combine(self, connection: apsw.Connection, query: Query) -> Combine | None:
-        """Return what adds the meaning of a question. It is loaded with the first that has one."""
+        """Return what adds the meaning of a question. It is imported with the first question that has one."""
         if not query.vector:
             return None
         if self._meaning is None:
@@ -93,11 +93,11 @@ class _Place(Struct, frozen=True):
 def search(
     source: SearchSource, query: Query, combine: Combine | None = None, waiting: int = 0
 ) -> SearchResult:
-    """Answer a query. `combine` adds its meaning; `waiting` counts messages that the index does not hold."""
+    """Answer a query. `combine` adds its meaning; `waiting` counts messages that are not indexed."""
     question = parse(query.words, query.today)
     ranked, places = _best(source, question, query, combine)
     if question.run and all(place.spot.content in ranked.slight for place in places):
-        # Only what the asker has at hand holds it all, or nothing does.
+        # The asker has all of the matching text at hand, or nothing matches.
         ranked, places = _best(source, replace(question, run=""), query, combine)
     hits = _hits(source, spread_out(places, query.limit), ranked.slight)
     tried, dropped = (tuple(map(plain, each)) for each in (ranked.tried, ranked.dropped))
@@ -108,12 +108,12 @@ def search(
 def _best(
     source: SearchSource, question: ParsedQuestion, query: Query, combine: Combine | None
 ) -> tuple[Ranked, list[_Place]]:
-    """Rank, and return the places of the best as far as there is something to choose from."""
+    """Rank, and return the places of the best, enough to choose from."""
     ranked = rank(source, question, query)
     if combine:
         ranked = combine(ranked, question, query)
     places: list[_Place] = []
-    # Where some hold all of a run and others a part of it, nothing else puts one before another.
+    # If some match all of a run and others a part of it, nothing else decides the order.
     best, step = ranked.best, query.limit + (0 if ranked.slight else MORE)
     for start in range(0, len(best), step):
         if _enough(places, query.limit, step):
@@ -125,7 +125,7 @@ def _best(
 def _places(
     source: SearchSource, ids: Sequence[int], ranked: Ranked, question: ParsedQuestion, query: Query
 ) -> Iterator[_Place]:
-    """Where contents were said, as far as they are wanted."""
+    """Yield where contents were said, as far as they are wanted."""
     found = spots(source, ids, bounds(query), days(question.spans))
     told = {
         id: message
@@ -155,7 +155,7 @@ def _worth(question: ParsedQuestion, passage: Passage) -> float:
 
 
 def _enough(places: Sequence[_Place], limit: int, wanted: int) -> bool:
-    """Whether there is something to choose from, even if one conversation has most of it."""
+    """Tell whether there is enough to choose from, even if one conversation has most of it."""
     most = _most(limit)
     trees = Counter(place.owner.tree for place in places).values()
     return len(places) >= wanted and sum(min(count, most) for count in trees) >= limit
@@ -166,7 +166,7 @@ def _most(limit: int) -> int:
 
 
 def spread_out(places: Sequence[_Place], limit: int) -> list[_Place]:
-    """Return the best first. What a conversation has beyond its share gives way to others."""
+    """Return the best first. What a conversation has beyond its share is placed after others."""
     counts: Counter[str] = Counter()
     kept, beyond = list[_Place](), list[_Place]()
     for place in sorted(places, key=_order):
@@ -180,7 +180,7 @@ def _order(place: _Place) -> tuple[float, int]:
 
 
 def _hits(source: SearchSource, chosen: Sequence[_Place], slight: Collection[int]) -> tuple[Hit, ...]:
-    """With what was said before and after, except around slight ones."""
+    """Return hits with the messages before and after, except around slight ones."""
     full = [place for place in chosen if place.spot.content not in slight]
     before, after = beside(source, [(place.spot, place.owner) for place in full])
     around = [*before.values(), *after.values()]

@@ -1,6 +1,6 @@
 """Write changes to SQLite inside the caller's transaction.
 
-The result of the active changes is stored beside them: the holdings of each target, and a row per skill.
+The result of the active changes is stored with them: the holdings of each target, and a row per skill.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -28,7 +28,7 @@ INSERT INTO evidence (change, position, session, message, trust, digest) VALUES 
 """
 PUT_LETTER = "INSERT INTO outbox (change) VALUES (?)"
 SETTLED = "(SELECT max(id) FROM changes AS later WHERE later.about = c.id AND later.standing = 'active')"
-"""What waits itself settles nothing."""
+"""A pending change settles nothing."""
 HELD = "SELECT digest FROM holdings WHERE target = ? AND path = ?"
 HOLD = "INSERT OR REPLACE INTO holdings (target, path, digest) VALUES (?, ?, ?)"
 DROP = "DELETE FROM holdings WHERE target = ? AND path = ?"
@@ -46,7 +46,7 @@ SELECT change, target, path, before, after FROM changes JOIN deltas ON change = 
 WHERE standing = 'active' ORDER BY change, position
 """
 LINES = "SELECT name, document, birth, pinned, archived, project FROM skills"
-# By the tables themselves: where an index has lost an entry, the content is still there.
+# Read from the tables themselves: if an index has lost an entry, the content is still there.
 NAMED = """
 SELECT before FROM deltas INDEXED BY sqlite_autoindex_deltas_1 WHERE before IS NOT NULL
 UNION SELECT after FROM deltas INDEXED BY sqlite_autoindex_deltas_1 WHERE after IS NOT NULL
@@ -61,7 +61,7 @@ Line = tuple[str, str, str, int, int, str]
 def record(
     connection: apsw.Connection, changes: Sequence[Change], contents: Mapping[str, bytes], at: datetime
 ) -> Sequence[Entry]:
-    """What Ledger.record promises. Must be called in a transaction that is undone if this raises."""
+    """Do what Ledger.record promises. Call it in a transaction that is rolled back if this raises."""
     checks.genuine(contents)
     connection.executemany(PUT_CONTENT, contents.items())
     made = [_add(connection, checks.storable(change), contents, stamp(at)) for change in changes]
@@ -70,13 +70,13 @@ def record(
 
 
 def settled(made: Sequence[Entry]) -> tuple[Entry, ...]:
-    """New entries, some of which may be about others of them."""
+    """Return new entries, some of which may settle others of them."""
     later = {entry.change.about: entry.id for entry in made if entry.change.standing is ChangeState.ACTIVE}
     return tuple(replace(entry, settled=later.get(entry.id)) for entry in made)
 
 
 def reachable(id: int) -> int:
-    """An id that SQLite can be asked for; no change has a negative one, or one past its numbers."""
+    """Return a valid id for SQLite: no change has a negative one, or one beyond its numbers."""
     return max(-1, min(id, (1 << 63) - 1))
 
 
@@ -130,7 +130,7 @@ def _row(change: Change, at: int) -> tuple[str | int | None, ...]:
 
 
 def apply(connection: apsw.Connection, target: Target, deltas: Iterable[Delta]) -> None:
-    """Raises Conflict unless each delta begins with what is held."""
+    """Raise Conflict unless each delta begins with what is held."""
     for delta in deltas:
         key = (target, delta.path)
         checks.follow(target, delta, connection.execute(HELD, key).get)
@@ -141,7 +141,7 @@ def apply(connection: apsw.Connection, target: Target, deltas: Iterable[Delta]) 
 
 
 def shelve(connection: apsw.Connection, targets: Iterable[Target]) -> None:
-    """Brings the lines of those skills along."""
+    """Update the rows of those skills."""
     for target in targets:
         if not target.startswith(SKILL):
             continue
@@ -153,7 +153,7 @@ def shelve(connection: apsw.Connection, targets: Iterable[Target]) -> None:
 
 
 def unsound(connection: apsw.Connection) -> Sequence[str]:
-    """What is not as the changes say, a sentence each."""
+    """Return where the tables contradict the changes, a sentence each."""
     return [*broken(connection), *astray(connection)]
 
 
@@ -164,7 +164,7 @@ def broken(connection: apsw.Connection) -> Iterator[str]:
 
 
 def astray(connection: apsw.Connection) -> Iterator[str]:
-    """Yield where holdings and the list of skills differ from the changes that they are made from."""
+    """Yield where holdings and the list of skills contradict the changes that they are made from."""
     fold = fold_changes(connection)
     held = {(target, path): name for target, path, name in connection.execute("SELECT * FROM holdings")}
     for target, path in sorted(fold.keys() | held.keys()):

@@ -1,7 +1,7 @@
-"""Put other contents in the place of stored ones, and bring everything along that names their digests.
+"""Replace stored contents, and update everything that names their digests.
 
-A conversation is hashed anew from the first message that changed, so its chain stays sound and no hash of
-what was there is left. All functions run in a transaction of the caller's.
+A conversation is rehashed from the first message that changed, so its chain stays sound and no hash of the
+old text is left. All functions run in the caller's transaction.
 """
 
 import secrets
@@ -59,7 +59,7 @@ WHERE target = ? AND standing = 'active' HAVING max(change) IS NOT NULL
 CARDS = "SELECT id FROM cards WHERE digest = ?"
 
 Rewrite = Callable[[str, str, bytes, bool], bytes]
-"""Returns a content of the ledger without the words, by target and path; True: nothing of it may stay."""
+"""Returns a content of the ledger without the words, by target and path; True: none of it may stay."""
 
 
 def fetch(connection: apsw.Connection, statement: str, *values: Any) -> list[Any]:
@@ -68,13 +68,13 @@ def fetch(connection: apsw.Connection, statement: str, *values: Any) -> list[Any
 
 
 def scan(connection: apsw.Connection, statement: str) -> Iterator[Any]:
-    """Yield rows one by one: contents may take more room than there is memory."""
+    """Yield rows one by one: contents may exceed memory."""
     yield from connection.execute(statement)
 
 
 def scrub_message(message: Message, scrub: Scrubber) -> Message:
-    """Return a message without the words. One that says nothing else gets a random text: its digest must not
-    be that of any other message."""
+    """Return a message without the words. If nothing else is left, it gets a random text: its digest must
+    differ from that of any other message."""
     parts = tuple(_scrub_part(part, scrub) for part in message.parts)
     left = replace(message, parts=parts, template=scrub.text(message.template))
     if left == message:
@@ -122,7 +122,7 @@ def _random() -> str:
 
 
 def replace_contents(connection: apsw.Connection, made: Mapping[int, Message]) -> tuple[list[int], set[int]]:
-    """Put messages in the place of contents, by id; return the nodes and the chains that hold them."""
+    """Replace contents by id. Return the nodes and the chains that hold them."""
     nodes: list[int] = []
     chains: set[int] = set()
     for id, message in made.items():
@@ -143,7 +143,7 @@ def replace_contents(connection: apsw.Connection, made: Mapping[int, Message]) -
 
 
 def replace_prefixes(connection: apsw.Connection, made: Mapping[int, Prefix]) -> set[int]:
-    """Put prefixes in the place of others, by id; return the chains that begin with them."""
+    """Replace prefixes by id. Return the chains that begin with them."""
     chains: set[int] = set()
     for id, prefix in made.items():
         connection.execute(PUT_PREFIX, (prefix.digest, prefix.encode()))
@@ -156,7 +156,7 @@ def replace_prefixes(connection: apsw.Connection, made: Mapping[int, Prefix]) ->
 
 
 def rehash(connection: apsw.Connection, chains: Collection[int]) -> None:
-    """Hash these chains anew, and bring the sessions on them along."""
+    """Rehash these chains, and update the sessions on them."""
     if not chains:
         return
     roots: dict[Any, Any] = dict(fetch(connection, ROOTS))
@@ -176,8 +176,8 @@ def rehash(connection: apsw.Connection, chains: Collection[int]) -> None:
 
 
 def replace_knowledge(connection: apsw.Connection, made: Mapping[str, bytes]) -> list[Target]:
-    """Put contents in the place of others of the ledger, by digest; return the targets they belong to. What
-    is published keeps its old print, so that its file counts as stale and is published again."""
+    """Replace contents of the ledger by digest. Return the targets they belong to. Published files keep their
+    old digest, so that they count as stale and are published again."""
     targets: dict[Target, None] = {}
     for old, body in made.items():
         name = digest(body)
@@ -194,7 +194,7 @@ def replace_knowledge(connection: apsw.Connection, made: Mapping[str, bytes]) ->
         _drop_cards(connection, fetch(connection, CARDS, old))
         connection.execute("DELETE FROM knowledge WHERE digest = ?", (old,))
     shelve(connection, [each for each in targets if each.startswith(SKILL)])
-    # This index deletes only in name, also what was replaced long ago.
+    # This index deletes only logically, even text that was replaced long ago.
     if connection.execute("SELECT length(block) FROM card_words_data WHERE id = 1").get:
         connection.execute("INSERT INTO card_words (card_words) VALUES ('rebuild')")
     for target in targets:
@@ -203,7 +203,7 @@ def replace_knowledge(connection: apsw.Connection, made: Mapping[str, bytes]) ->
 
 
 def _drop_cards(connection: apsw.Connection, cards: Sequence[Any]) -> None:
-    """Make them again when skills are next listed."""
+    """Delete cards. They are rebuilt when skills are next listed."""
     for row in cards:
         connection.execute("DELETE FROM card_words WHERE rowid = ?", row)
         connection.execute("DELETE FROM cards WHERE id = ?", row)
@@ -211,7 +211,7 @@ def _drop_cards(connection: apsw.Connection, cards: Sequence[Any]) -> None:
 
 
 def readable(rows: Iterable[tuple[Any, bytes]]) -> Iterable[tuple[Any, Message]]:
-    """Yield the messages among contents, by what names them; leave out what is damaged."""
+    """Yield the messages among contents, by what names them; skip damaged ones."""
     for name, body in rows:
         try:
             yield name, decode(body)

@@ -1,6 +1,6 @@
 """Rebuild what is known from the saved changes, during a repair.
 
-Nothing refers to lost changes afterwards, and everything else is complete.
+Afterwards nothing refers to lost changes, and everything else is complete.
 """
 
 from collections.abc import Callable, Mapping
@@ -23,7 +23,7 @@ READERS: Mapping[str, Reader] = {
     "jobs": lambda connection, id: jobs.get(connection, JobId(id)),
     "rounds": lambda connection, id: rounds.select(connection, only=id),
 }
-"""By table, what raises Corrupt for a row that is not whole."""
+"""By table, a function that raises Corrupt for a damaged row."""
 LOOSE = (
     "DELETE FROM deltas WHERE change NOT IN (SELECT id FROM changes)",
     "DELETE FROM evidence WHERE change NOT IN (SELECT id FROM changes)",
@@ -44,7 +44,8 @@ REASON = "Some of what led to this is lost: the database was damaged."
 
 
 def refold(connection: apsw.Connection, now: datetime) -> list[str]:
-    """Gives the targets whose changes can no longer be undone, since some of them are gone."""
+    """Rebuild the holdings. Return the targets whose changes can no longer be undone, since some of them are
+    lost."""
     for table, read in READERS.items():
         _drop_unreadable(connection, table, read)
     for statement in LOOSE:
@@ -76,7 +77,8 @@ def _drop_unreadable(connection: apsw.Connection, table: str, read: Reader) -> N
 
 
 def _folded(connection: apsw.Connection) -> tuple[dict[tuple[str, str], str], set[str]]:
-    """What the changes make of each target, the later over the earlier, and where some are missing."""
+    """Return what the changes make of each target, later ones over earlier ones, and where some are
+    missing."""
     known = {name for (name,) in connection.execute(HELD)}
     held: dict[tuple[str, str], str] = {}
     broken: set[str] = set()

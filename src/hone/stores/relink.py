@@ -26,7 +26,7 @@ from hone.stores.writer import FOREIGN
 
 ORIGINS = ", ".join(f"'{origin}'" for origin in Origin)
 LATEST = 253402300799000000
-"""Microseconds up to the end of the year 9999."""
+"""In microseconds, up to the end of the year 9999."""
 SOUND = (
     f"UPDATE sessions SET origin = '{Origin.USER}' WHERE origin NOT IN ({ORIGINS})",
     "UPDATE sessions SET shared = max(0, min(shared, messages)), parent = nullif(parent, id)",
@@ -44,7 +44,7 @@ SELECT count(*) FROM sessions
 WHERE id IS ? AND title IS ? AND origin IS ? AND folder IS ? AND parent IS ? AND shared IS ? AND created IS ?
     AND tree IS ?
 """
-# Where the row and the index name two heads, the one with the hash that the row names.
+# If the row and the index name two heads, use the one with the hash that the row names.
 REHEAD = """
 UPDATE sessions SET head = ?2
 WHERE id = ?1 AND head IS NOT ?2 AND hash IS (SELECT hash FROM nodes WHERE id = ?2)
@@ -93,7 +93,7 @@ PRUNE = (
     "DELETE FROM contents WHERE id NOT IN (SELECT content FROM nodes)",
     "DELETE FROM chains WHERE id NOT IN (SELECT chain FROM nodes)",
     "DELETE FROM prefixes WHERE id NOT IN (SELECT prefix FROM chains)",
-    # The index of what was said is made again bit by bit, as for what is older than it.
+    # The index of what was said is rebuilt bit by bit, as for older messages.
     "UPDATE backlog SET (upto, done) = (SELECT coalesce(max(id), 0), coalesce(max(id), 0) FROM contents)",
 )
 
@@ -104,7 +104,7 @@ Said = tuple[Message, Trust, int]
 
 
 class SavedMessage(Struct, frozen=True):
-    """Messages that follow each other; `start` is the number that the first of them had."""
+    """Consecutive messages. `start` is the number that the first of them had."""
 
     start: int
     said: tuple[Said, ...]
@@ -124,12 +124,12 @@ class SavedMessage(Struct, frozen=True):
 
 
 Rest = tuple[Header, Prefix, Sequence[Node]]
-"""A session that is to be made of what came after a gap."""
+"""A session to create from what came after a gap."""
 
 
 def restore_nodes(source: apsw.Connection, target: apsw.Connection) -> int:
-    """Adds the nodes that only indexes have; gives how many say something else there. Of two labels the lower
-    holds."""
+    """Add the nodes that only indexes have. Return how many differ there. Of two labels the lower one
+    stays."""
     places, parents, formers = (_indexed(source, each) for each in (PLACES, PARENTS, FORMERS))
     known = {id for (id,) in target.execute("SELECT id FROM nodes")}
     roots = _roots(target, parents) if places.keys() - known else {}
@@ -151,7 +151,7 @@ def restore_nodes(source: apsw.Connection, target: apsw.Connection) -> int:
 
 
 def _roots(target: apsw.Connection, parents: Mapping[int, tuple[Any, ...]]) -> dict[int, int]:
-    """The chain that each first message begins, as whoever comes after it says."""
+    """Return the chain that each first message begins, according to its successors."""
     roots: dict[int, int] = {}
     seen: set[int] = set()
     ends: list[Any] = target.execute(CHAINS).fetchall()
@@ -167,7 +167,7 @@ def _roots(target: apsw.Connection, parents: Mapping[int, tuple[Any, ...]]) -> d
 
 
 def restore_sessions(source: apsw.Connection, target: apsw.Connection) -> int:
-    """Adds the sessions that only indexes have; gives how many say something else there."""
+    """Add the sessions that only indexes have. Return how many differ there."""
     heads, touches, doubtful = _indexed(source, HEADS), _indexed(source, TOUCHES), 0
     for row, said in _indexed(source, NAMES).items():
         if target.execute("SELECT count(*) FROM sessions WHERE id = ?", said[:1]).get:
@@ -179,7 +179,7 @@ def restore_sessions(source: apsw.Connection, target: apsw.Connection) -> int:
 
 
 def _indexed(source: apsw.Connection, query: str) -> dict[int, tuple[Any, ...]]:
-    """By the number of the row; nothing if that index is damaged, too."""
+    """Return sessions by row number; nothing if that index is damaged, too."""
     try:
         rows: list[Any] = source.execute(query).fetchall()
     except FOREIGN:
@@ -188,7 +188,7 @@ def _indexed(source: apsw.Connection, query: str) -> dict[int, tuple[Any, ...]]:
 
 
 def relink(connection: apsw.Connection) -> list[Rest]:
-    """Gives what is to be started once this is done."""
+    """Relink conversations. Return the sessions to create afterwards."""
     for statement in SOUND:
         connection.execute(statement)
     rest = [each for row in connection.execute(SESSIONS).fetchall() for each in _session(connection, row)]
@@ -198,7 +198,7 @@ def relink(connection: apsw.Connection) -> list[Rest]:
 
 
 def _session(connection: apsw.Connection, row: Sequence[Any]) -> Iterator[Rest]:
-    """All that follows from the messages is worked out again; only the head is taken from the row."""
+    """Rebuild a session from its messages; only the head comes from the row."""
     id, title, origin, folder, shared, model, head, chain, messages = row
     found: Any = connection.execute(END, (head,)).fetchone()
     deepest: Any = connection.execute("SELECT max(depth) FROM nodes WHERE chain = ?", (chain,)).get
@@ -230,7 +230,7 @@ def _columns(place: NodeRow, nodes: Sequence[Node], shared: int, model: str, id:
 
 
 def _prefix(connection: apsw.Connection, chain: int, model: str) -> Prefix:
-    """What is left of it: one that cannot be read is made anew when the conversation goes on."""
+    """Return what is left of the prefix. An unreadable one is recreated when the conversation continues."""
     try:
         return tree.read_prefix(connection, chain, "")
     except Corrupt:
@@ -241,7 +241,7 @@ def _pieces(connection: apsw.Connection, end: NodeRow) -> list[SavedMessage]:
     pieces: list[SavedMessage] = []
     run: list[Said] = []
     for number, said in enumerate([*_line(connection, end), None], 1):
-        # After a gap, the result of a call that is lost goes with it.
+        # After a gap, results of lost calls are dropped.
         if said is not None and (run or number == 1 or said[0].role is not Role.TOOL):
             run.append(said)
         elif said is None and run:
@@ -251,8 +251,8 @@ def _pieces(connection: apsw.Connection, end: NodeRow) -> list[SavedMessage]:
 
 
 def _line(connection: apsw.Connection, end: NodeRow) -> list[Said | None]:
-    """Each message of a conversation in its place; None for what is gone. Where a link is missing, the line
-    goes on with the one message of its chain that is in that place."""
+    """Return the messages of a conversation in their places; None for lost ones. Where a link is missing, the
+    line continues with the only message of its chain in that place."""
     depths: defaultdict[int, list[int]] = defaultdict(list)
     for depth, id in connection.execute(DEPTHS, (end.chain,)):
         depths[depth].append(id)

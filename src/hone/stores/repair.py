@@ -36,9 +36,9 @@ TABLES = (
     *("changes", "deltas", "evidence", "prints", "outbox", "mirror"),
     *("jobs", "counts", "looks", "rounds", "tallies", "uses", "erasures"),
 )
-"""All but what is made from them: holdings and skills, cards, and both indexes of words."""
+"""All tables except derived ones: holdings and skills, cards, and both word indexes."""
 LABELS: Mapping[str, tuple[str, ...]] = {"evidence": ("trust",), "changes": ("ground", "confirmed")}
-"""What must not be taken for better than it was."""
+"""Columns whose values must never be too high."""
 KEYS = {"evidence": ("change", "position"), "changes": ("id",)}
 COUNTED = {"sessions": "sessions", "messages": "nodes", "changes": "changes"}
 COUNTED_BEFORE = "INSERT OR IGNORE INTO counts (tree, topic, count) VALUES (?, ?, ?)"
@@ -49,15 +49,16 @@ WAYS = ("NOT INDEXED", "INDEXED BY nodes_content", "INDEXED BY nodes_at")
 
 
 class Count(Struct, frozen=True):
-    """`gone` is None where nobody can say any more how many there were."""
+    """`gone` is None if nobody can tell any more how many there were."""
 
     saved: int
     gone: int | None
 
 
 class Repaired(Struct, frozen=True):
-    """`parts` are sessions made of what came after lost messages; `doubtful` rows are kept twice and were not
-    the same; the changes of what is `cut` can no longer be undone; `left` is still not as it should be."""
+    """The result of a repair. `parts` are sessions made from what came after lost messages; `doubtful` rows
+    are stored twice and differ; the changes of what is `cut` can no longer be undone; `left` is still
+    damaged."""
 
     kept: Path
     counts: Mapping[str, Count]
@@ -68,18 +69,18 @@ class Repaired(Struct, frozen=True):
 
 
 class Rebuilt(Struct, frozen=True):
-    """What was made again in place; nothing is gone."""
+    """What was rebuilt in place; nothing is lost."""
 
     parts: tuple[str, ...]
 
 
 async def repair(path: Path, now: datetime) -> Repaired | Rebuilt | None:
-    """None if there was nothing to repair. Lost indexes are rebuilt in place; for lost text a repaired copy
-    takes the place of the database. Raises StoreError if another process has the database open, and
-    Corrupt if nothing of it can be read; then it is left as it is."""
+    """Repair a database. Return None if there was nothing to repair. Lost indexes are rebuilt in place; for
+    lost text a repaired copy replaces the database. Raises StoreError if another process has the database
+    open, and Corrupt if nothing of it can be read; then it stays as it is."""
     copy = path.with_name(f"{path.name}.repairing")
     kept = path.with_name(f"{path.stem}-damaged-{now:%Y%m%d-%H%M%S}{path.suffix}")
-    # Opened first and closed last: to close it meanwhile would drop the lock that keeps others out.
+    # Opened first and closed last: closing it earlier would drop the lock that keeps others out.
     with plainly(path), path.open("rb") as file, _alone(path) as source:
         found = examine(source)
         if not found:
@@ -105,10 +106,10 @@ async def repair(path: Path, now: datetime) -> Repaired | Rebuilt | None:
 
 @contextmanager
 def _alone(path: Path) -> Iterator[apsw.Connection]:
-    """The database, while nobody else can open it."""
+    """Yield the database while nobody else can open it."""
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
     try:
-        # The log is dealt with by hand, and what lies in its place by the end belongs to the new file.
+        # The log is handled by hand, and the one that is there in the end belongs to the new file.
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         connection.pragma("locking_mode", "exclusive")
         connection.pragma("cell_size_check", True)
@@ -131,8 +132,8 @@ def _seize(connection: apsw.Connection, path: Path) -> None:
 
 @contextmanager
 def _legible(source: apsw.Connection, path: Path, copy: Path) -> Iterator[apsw.Connection]:
-    """The database with tables in it: if nobody can say any more where they begin, then where they begin in
-    every file that this Hone makes."""
+    """Yield the database with readable tables. If their positions are lost, use those of every file that
+    this Hone creates."""
     try:
         source.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         salvage.table(source, "contents")
@@ -149,7 +150,7 @@ def _legible(source: apsw.Connection, path: Path, copy: Path) -> Iterator[apsw.C
 def _rebuilt(
     source: apsw.Connection, file: BinaryIO, copy: Path, now: datetime
 ) -> tuple[Mapping[str, int | None], int, list[str], list[Rest]]:
-    """Everything that can be saved, in a new file."""
+    """Return everything that can be saved, in a new file."""
     create(copy)
     with closing(connect(copy, PATIENCE)) as target:
         migrate(target, copy, PATIENCE)
@@ -187,7 +188,7 @@ def _carry_counters(source: apsw.Connection, target: apsw.Connection) -> None:
 
 
 def _said(source: apsw.Connection) -> list[str]:
-    """The digest of each message, from wherever most of them can be read."""
+    """Return the digest of each message, from whichever source has most of them."""
     names, nodes = _longest(source, NAMED, NAMES), _longest(source, SAID, WAYS)
     named: dict[int, str] = dict(names)
     return [named.get(content, "") for (content,) in nodes]
@@ -198,7 +199,7 @@ def _longest(source: apsw.Connection, query: str, ways: tuple[str, ...]) -> list
 
 
 def _asked(source: apsw.Connection, query: str) -> list[Any]:
-    """Nothing if not all of it can be read."""
+    """Return the result of a query; nothing if not all of it can be read."""
     try:
         return source.execute(query).fetchall()
     except FOREIGN:
@@ -206,7 +207,7 @@ def _asked(source: apsw.Connection, query: str) -> list[Any]:
 
 
 def _copied(source: apsw.Connection, target: apsw.Connection, file: BinaryIO, table: Table) -> int:
-    """What the table has, then what only its twin has; gives how many rows are not the same in both."""
+    """Copy what the table has, then what only its twin has. Return how many rows differ between the two."""
     statement, good = salvage.insertion(table), _good(table)
     rows, whole = salvage.read(source, table)
     for row in filter(good, rows):
@@ -222,7 +223,7 @@ def _copied(source: apsw.Connection, target: apsw.Connection, file: BinaryIO, ta
 
 
 def _loose(source: apsw.Connection, target: apsw.Connection, file: BinaryIO, table: Table) -> Iterator[Row]:
-    """Contents that an index names and the table does not give."""
+    """Yield contents that an index names and the table does not have."""
     named = f"SELECT rowid, digest FROM {table.name} INDEXED BY sqlite_autoindex_{table.name}_1"
     wanted = set(_asked(source, named))
     wanted -= set(target.execute(f"SELECT id, digest FROM {table.name}").fetchall())
@@ -232,7 +233,7 @@ def _loose(source: apsw.Connection, target: apsw.Connection, file: BinaryIO, tab
 
 
 def _differs(target: apsw.Connection, table: Table, row: Row) -> bool:
-    """Of two rows that should be the same, one that can be used stays, and its labels are worth nothing."""
+    """Tell whether two rows that should be equal differ. If so, keep a usable one, with the lowest labels."""
     same = " AND ".join(f'"{column}" IS ?' for column in table.columns)
     if target.execute(f"SELECT count(*) FROM {table.name} WHERE {same}", row).get:
         return False
@@ -257,7 +258,7 @@ def _good(table: Table) -> Callable[[Row], bool]:
 
 
 def _number(source: apsw.Connection, target: apsw.Connection) -> None:
-    """No number is given twice, not even one of what is gone."""
+    """Set the next number: none is reused, not even that of a lost row."""
     try:
         last: list[Any] = source.execute("SELECT name, seq FROM sqlite_sequence").fetchall()
     except FOREIGN:
@@ -269,7 +270,7 @@ def _number(source: apsw.Connection, target: apsw.Connection) -> None:
 
 
 async def _finished(copy: Path, rest: list[Rest]) -> list[Damage]:
-    """Starts what is left to start; gives what is still not as it should be."""
+    """Create what is left to create. Return what is still damaged."""
     database = Database.open(copy)
     try:
         sessions = SqliteSessions(database)
@@ -281,7 +282,8 @@ async def _finished(copy: Path, rest: list[Rest]) -> list[Damage]:
 
 
 def _counted(copy: Path, said: list[str], parts: int) -> dict[str, int]:
-    """A message that several sessions share counts once, as it did. The new file then has no log."""
+    """Count messages. One that several sessions share counts once, as before. Afterwards the new file has no
+    log."""
     with closing(connect(copy, PATIENCE)) as connection:
         counts = {name: salvage.count(connection, table) or 0 for name, table in COUNTED.items()}
         counts["sessions"] -= parts
@@ -293,7 +295,7 @@ def _counted(copy: Path, said: list[str], parts: int) -> dict[str, int]:
 
 
 def _replace(path: Path, copy: Path, kept: Path) -> None:
-    """The next log in the place of the old one is another's. It is empty by now, or of no use to anybody."""
+    """Replace the old file, and keep it with its log: left in place, the log would meet another file."""
     os.link(path, kept)
     log = path.with_name(f"{path.name}-wal")
     if log.exists() and log.stat().st_size:

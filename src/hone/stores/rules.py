@@ -15,12 +15,13 @@ CANDIDATES = 5
 
 
 def storable(header: Header) -> Header:
-    """A folder's name may hold bytes that are no text, and so may a title that came from the command line."""
+    """Return storable text: a folder's name may hold bytes that are not text, and so may a title from the
+    command line."""
     return replace(header, title=sound(header.title), folder=sound(header.folder))
 
 
 def follow(session: SessionId, head: str, nodes: Sequence[Node]) -> None:
-    """Raises Conflict unless each node is the child of the one before, and the first one of `head`."""
+    """Raise Conflict unless each node is the child of the one before, and the first one of `head`."""
     for node in nodes:
         if node.parent != head:
             raise gone_on(session)
@@ -28,7 +29,7 @@ def follow(session: SessionId, head: str, nodes: Sequence[Node]) -> None:
 
 
 def begin(header: Header, nodes: Sequence[Node]) -> None:
-    """Raises Conflict if the new session would have no message, or shares some with nobody."""
+    """Raise Conflict if the new session would have no message, or shares some without a parent."""
     if not nodes and not header.shared:
         raise Conflict(f"Session {header.id} cannot start without a message.")
     if header.shared and header.parent is None:
@@ -36,8 +37,7 @@ def begin(header: Header, nodes: Sequence[Node]) -> None:
 
 
 def reach(header: Header, theirs: str, ours: str, length: int) -> None:
-    """Raises Conflict unless a parent of this length has the messages that are to be shared, and under the
-    same prefix."""
+    """Raise Conflict unless a parent of this length has the messages to be shared, under the same prefix."""
     if not 0 <= header.shared <= length:
         raise Conflict(f"Session {header.parent} has {length} messages, so {header.shared} cannot be shared.")
     if header.shared and theirs != ours:
@@ -45,13 +45,14 @@ def reach(header: Header, theirs: str, ours: str, length: int) -> None:
 
 
 def replaces(session: SessionId, head: str, after: str, nodes: Sequence[Node]) -> None:
-    """Raises Conflict unless `after` is the head and there is something to go on with."""
+    """Raise Conflict unless `after` is the head and there is something to continue with."""
     if head != after or not nodes:
         raise changed(session)
 
 
 def opening(messages: Iterable[Message]) -> tuple[int, str]:
-    """The number of the message with the user's first words, and their beginning in one line; 0 if none."""
+    """Return the number of the message with the user's first words, and their start in one line; 0 if there
+    is none."""
     for number, message in enumerate(messages, 1):
         if message.role is Role.USER and (words := message.text.split()):
             return number, " ".join(words)[:OPENING]
@@ -59,7 +60,8 @@ def opening(messages: Iterable[Message]) -> tuple[int, str]:
 
 
 def interleave(own: Iterable[SessionSummary], brought: Sequence[SessionSummary]) -> Iterator[SessionSummary]:
-    """What was `brought` in, latest first, stands where its time belongs; of the others no clock decides."""
+    """Merge sessions: imported ones (`brought`), latest first, are placed by their own time; the others keep
+    their order."""
     waiting = deque(brought)
     for each in own:
         while waiting and waiting[0].updated > each.updated:
@@ -69,7 +71,7 @@ def interleave(own: Iterable[SessionSummary], brought: Sequence[SessionSummary])
 
 
 def select(beginning: str, ids: Sequence[str]) -> SessionId:
-    """The one id out of those that start with `beginning`; an id written in full is always the one."""
+    """Return the only id that starts with `beginning`. A full id always matches itself only."""
     if beginning in ids or len(ids) == 1:
         return SessionId(beginning if beginning in ids else ids[0])
     if not ids:

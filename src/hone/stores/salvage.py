@@ -18,20 +18,20 @@ from hone.stores.database import PATIENCE, connect, create, migrate
 from hone.stores.writer import FOREIGN
 
 LINEAR = 10_000
-"""Numbers that are tried one by one where rows cannot be read, before the steps get larger."""
+"""How many numbers to try one by one where rows cannot be read, before the steps get larger."""
 FARTHEST = 1 << 40
 
 PAGE = 4096
 COUNT, FREE = slice(28, 32), slice(32, 40)
-"""Where the first page says how many there are, and which of them are free."""
+"""Where the first page stores the number of pages, and the list of free ones."""
 TABLE, INDEX = (5, 13), (2, 10)
 PAGES = "SELECT pageno, name = 'sqlite_schema' FROM dbstat"
 LEAF = 13
-"""How the page of a table begins that holds rows."""
+"""The first bytes of a table page with rows."""
 NULL, BLOB, TEXT = 0, 12, 13
-"""The kinds of a value; to the last two, twice their length is added."""
+"""The types of a value; the last two add twice their length."""
 HERE = PAGE - 35
-"""So many bytes of a row fit on its page; of a longer one, at least LEAST stay."""
+"""The most bytes of a row that fit on its page; of a longer one, at least LEAST stay there."""
 LEAST = (PAGE - 12) * 32 // 255 - 23
 
 Found = tuple[int, str, bytes]
@@ -39,15 +39,15 @@ Row = tuple[Any, ...]
 
 
 class Table(Struct, frozen=True):
-    """`key` is what its rows are in the order of; `number` says that this is a number, so that the next row
-    after a gap can be looked for."""
+    """`key` is what its rows are ordered by; `number`: this is a number, so that the next row after a gap can
+    be searched."""
 
     name: str
     columns: tuple[str, ...]
     key: str
     number: bool
     index: str = ""
-    """Where the rows are read from, if not from the table."""
+    """The index to read the rows from, if not the table."""
 
     def rows(self, connection: apsw.Connection, end: str, *values: int) -> apsw.Cursor:
         listed = ", ".join(f'"{column}"' for column in self.columns)
@@ -56,7 +56,7 @@ class Table(Struct, frozen=True):
 
 
 def table(connection: apsw.Connection, name: str) -> Table:
-    """As the schema has it, which must be readable."""
+    """Return a table from the schema, which must be readable."""
     columns = [(row[1], row[5]) for row in connection.execute(f"PRAGMA table_info({name})")]
     sql = str(connection.execute("SELECT sql FROM sqlite_schema WHERE name = ?", (name,)).get)
     numbered = "WITHOUT ROWID" not in sql
@@ -65,7 +65,7 @@ def table(connection: apsw.Connection, name: str) -> Table:
 
 
 def twin(connection: apsw.Connection, table: Table) -> Table | None:
-    """The same rows as an index has them, if there is one that has all of their columns."""
+    """Return the same rows in an index, if one has all of their columns."""
     for _, index, *_ in connection.execute(f"PRAGMA index_list({table.name})").fetchall():
         parts: list[Any] = connection.execute(f'PRAGMA index_xinfo("{index}")').fetchall()
         held = [f'"{name}"' for _, _, name, *_ in parts if name is not None]
@@ -75,21 +75,21 @@ def twin(connection: apsw.Connection, table: Table) -> Table | None:
 
 
 def _alias(connection: apsw.Connection, table: Table) -> set[str]:
-    """The column that is another name for the number of a row, which every index has."""
+    """Return the column that is another name for the row number, which every index has."""
     rows: list[Any] = connection.execute(f"PRAGMA table_info({table.name})").fetchall()
     keys = [(name, kind) for _, name, kind, _, _, place in rows if place]
     return {f'"{name}"' for name, kind in keys if table.number and len(keys) == 1 and kind == "INTEGER"}
 
 
 def read(connection: apsw.Connection, table: Table) -> tuple[Iterator[Row], Callable[[], bool]]:
-    """The rows that can be read, and, once they were, whether these are all."""
+    """Yield the readable rows. Afterwards, tell whether these are all."""
     gaps: list[int] = []
     rows = _numbered(connection, table, gaps) if table.number else _from_both_ends(connection, table, gaps)
     return rows, lambda: not gaps
 
 
 def count(connection: apsw.Connection, name: str) -> int | None:
-    """How many rows a table has or had, from whichever of its indexes can be read; None if none can."""
+    """Count the rows that a table has or had, from any readable index; None if none can be read."""
     indexes = [row[1] for row in connection.execute(f"PRAGMA index_list({name})") if not row[4]]
     counts: list[int] = []
     for way in ("NOT INDEXED", *(f'INDEXED BY "{index}"' for index in indexes)):
@@ -115,7 +115,7 @@ def _numbered(connection: apsw.Connection, table: Table, gaps: list[int]) -> Ite
 
 
 def _next(connection: apsw.Connection, table: Table, start: int) -> int | None:
-    """From where on rows can be read again; None if nowhere."""
+    """Return where rows are readable again; None if nowhere."""
     for number in range(start + 1, start + LINEAR):
         if _readable(connection, table, number):
             return number
@@ -140,7 +140,7 @@ def _readable(connection: apsw.Connection, table: Table, number: int) -> bool:
 
 
 def _from_both_ends(connection: apsw.Connection, table: Table, gaps: list[int]) -> Iterator[Row]:
-    """Up to the damage from the front and from the back: words have no next one to look for."""
+    """Read up to the damage from both ends: with words as keys there is no next one to try."""
     width = len(table.columns)
     for direction in ("ASC", "DESC"):
         order = ", ".join(f"{column} {direction}" for column in table.key.split(", "))
@@ -160,7 +160,8 @@ def insertion(table: Table, *, over: bool = False) -> str:
 
 
 def put(target: apsw.Connection, statement: str, row: Row) -> bool:
-    """Whether it is there now; it may be refused: a word where a number belongs, or a key twice."""
+    """Insert a row. Tell whether it is there now; it may be refused: a word where a number belongs, or a
+    duplicate key."""
     try:
         target.execute(statement, row)
     except FOREIGN:
@@ -170,8 +171,8 @@ def put(target: apsw.Connection, statement: str, row: Row) -> bool:
 
 def find_contents(data: bytes | mmap, wanted: Collection[tuple[int, str]]) -> Iterator[Found]:
     """Yield rows of id, digest and body from the pages of the whole file, for when the tree that leads to
-    them is broken. A row counts only if its number and digest are wanted, and its bytes have that digest:
-    what is found is therefore what was written, wherever it lies."""
+    them is broken. A row counts only if its number and digest are wanted, and its bytes have that digest, so
+    every result is what was written, wherever it was found."""
     for start in range(0, len(data) - PAGE + 1, PAGE):
         if data[start] == LEAF:
             yield from _rows_on(data, start, wanted)
@@ -204,7 +205,7 @@ def _row(data: bytes | mmap, page: int, at: int) -> Found | None:
 
 
 def _payload(data: bytes | mmap, page: int, at: int, size: int) -> bytes:
-    """The bytes of a row, those on further pages included."""
+    """Return the bytes of a row, including those on further pages."""
     if size <= HERE:
         return data[at : min(at + size, page + PAGE)]
     local = LEAST + (size - LEAST) % (PAGE - 4)
@@ -221,7 +222,7 @@ def _payload(data: bytes | mmap, page: int, at: int, size: int) -> bytes:
 
 
 def read_number(data: bytes | mmap, at: int) -> tuple[int, int]:
-    """One of up to nine bytes, seven bits each but for the last, and where it ends."""
+    """Return a number of up to nine bytes, seven bits in all but the last, and where it ends."""
     value = 0
     for place in range(at, at + 8):
         value = (value << 7) | (data[place] & 0x7F)
@@ -232,8 +233,8 @@ def read_number(data: bytes | mmap, at: int) -> tuple[int, int]:
 
 def patch_schema(path: Path, copy: Path) -> Path | None:
     """Return a copy of the file with the first pages of a new database, which say where its tables begin;
-    None if its tables are not where a new file has them. Every file that one version of Hone makes has its
-    tables at the same pages, and so has every file that was compacted; whether this one has is looked at."""
+    None if its tables are elsewhere. All files of one version of Hone have their tables at the same pages,
+    and so have all compacted files; this function checks whether this one has."""
     return _patch(path, copy, compacted=False) or _patch(path, copy, compacted=True)
 
 
@@ -268,7 +269,7 @@ def _new_file(path: Path, *, compacted: bool) -> tuple[dict[int, bool], bytes]:
 
 
 def _alike(old: bytes, new: bytes, pages: list[int]) -> bool:
-    """Whether nearly all of these pages are of a table here where they are of a table there."""
+    """Tell whether nearly all of these pages belong to a table here if they do there."""
     kinds = [tuple(data[(page - 1) * PAGE] in TABLE for data in (old, new)) for page in pages]
     known = [data in (*TABLE, *INDEX) for data in (old[(page - 1) * PAGE] for page in pages)]
     alike = sum(one == other and sure for (one, other), sure in zip(kinds, known, strict=True))

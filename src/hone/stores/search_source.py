@@ -1,7 +1,7 @@
-"""What a search asks of a database. Ranking is shared; each store answers these questions in its own SQL.
+"""The queries that a search sends to a database. Ranking is shared; each store answers these in its own SQL.
 
-Contents go by their numbers, in the order in which they were stored. Each question is one statement, however
-many contents or terms it is about.
+Contents are identified by their numbers, in the order in which they were stored. Each query is one statement,
+however many contents or terms it covers.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -14,9 +14,9 @@ from hone.core.turn import Origin
 from hone.stores.window import ANY, Window
 
 Term = str
-"""A word or a phrase in quotation marks, with a star behind them if it is only a beginning."""
+"""A word or a phrase in quotation marks, followed by a star if it is only a prefix."""
 Expression = tuple[tuple[Term, ...], ...]
-"""Of each group any term will do, but every group must be there."""
+"""Any term of a group may match, but every group must."""
 
 
 class Spot(Struct, frozen=True):
@@ -32,7 +32,7 @@ class Spot(Struct, frozen=True):
 
 
 class Candidate(Struct, frozen=True):
-    """A session that may hold the nodes of a chain; `alone` if its conversation has no other."""
+    """A session that may hold the nodes of a chain; `alone`: no other session has its conversation."""
 
     session: SessionId
     tree: SessionId
@@ -43,7 +43,7 @@ class Candidate(Struct, frozen=True):
     alone: bool
 
     def only_shares(self, spot: Spot) -> bool:
-        """Whether it is a fork, and this was said before it began."""
+        """Tell whether it is a fork, and this was said before it began."""
         return self.origin != Origin.USER and self.shared >= spot.depth
 
 
@@ -55,41 +55,41 @@ class WordSource(Protocol):
         ...
 
     def count(self, limits: Mapping[Term, int]) -> dict[Term, int]:
-        """Return in how many contents each term stands, counted up to its limit."""
+        """Return the number of contents with each term, counted up to its limit."""
         ...
 
     def find(
         self, expressions: Sequence[Expression], limit: int, only: Window = ANY, *, newest: bool = False
     ) -> dict[Expression, list[int]]:
-        """Return so many contents that each expression fits, from the first or from the newest on."""
+        """Return this many contents that match each expression, from the first or from the newest on."""
         ...
 
     def words(self, beginning: str, limit: int) -> list[str]:
-        """Return the first words of the index, by the alphabet, that begin like this."""
+        """Return the first words of the index, alphabetically, with this prefix."""
         ...
 
     def holding(self, words: Collection[str], each: int, only: Window) -> set[int]:
-        """Return so many contents for each of these words, as the index has them."""
+        """Return this many contents for each of these words, as spelled in the index."""
         ...
 
     def sieve(self, contents: Sequence[int], window: Window, count: int) -> list[int]:
-        """Return the first so many of them that were said then."""
+        """Return the first of them, up to a number, that were said then."""
         ...
 
     def latest(self, window: Window, limit: int) -> list[int]:
-        """Return contents that were said then, the latest first."""
+        """Return contents that were said then, latest first."""
         ...
 
 
 class PlaceSource(Protocol):
-    """Where contents stand, and who holds them."""
+    """The places of contents, and the sessions that hold them."""
 
     def standing(self, contents: Collection[int], limit: int) -> list[tuple[int, int, int]]:
-        """Return content, chain and depth of so many of the latest nodes of each."""
+        """Return content, chain and depth of the latest nodes of each, up to a number."""
         ...
 
     def lengths(self, contents: Collection[int], above: int) -> dict[int, int]:
-        """Return the bytes of those that are longer."""
+        """Return the sizes in bytes of those that are longer."""
         ...
 
     def around(self, contents: Collection[int]) -> list[tuple[int, int, int, int | None]]:
@@ -97,11 +97,11 @@ class PlaceSource(Protocol):
         ...
 
     def frequent(self, contents: Collection[int], above: int) -> set[int]:
-        """Return those that stand in more nodes."""
+        """Return those that occur in more nodes."""
         ...
 
     def spots(self, contents: Sequence[int], window: Window, limit: int) -> Iterable[Spot]:
-        """Return so many of the latest nodes of each within the window, the latest first."""
+        """Return the latest nodes of each within the window, up to a number, latest first."""
         ...
 
     def bodies(self, contents: Collection[int]) -> Iterable[tuple[int, str, bytes]]:
@@ -109,7 +109,7 @@ class PlaceSource(Protocol):
         ...
 
     def sessions(self, chains: Collection[int]) -> Iterable[tuple[int, Candidate]]:
-        """Return each chain with those that are on it, the one that shares least first."""
+        """Return each chain with the sessions on it, the one that shares least first."""
         ...
 
     def headers(self, sessions: Collection[str]) -> Iterable[tuple[Any, ...]]:
@@ -121,7 +121,7 @@ class PlaceSource(Protocol):
         ...
 
     def later(self, node: int) -> Spot | None:
-        """Return the first node of another line that was put in the place of what follows this one."""
+        """Return the first node of another line that replaced what follows this one."""
         ...
 
     def beside(self, nodes: Collection[int]) -> Iterable[tuple[int, Spot]]:
@@ -139,17 +139,17 @@ class VectorSource(Protocol):
         ...
 
     def nearest(self, embedder: int, vector: bytes, count: int) -> list[int]:
-        """Return about so many contents whose vectors are nearest."""
+        """Return about this many contents with the nearest vectors."""
         ...
 
     def vectors(self, embedder: int, contents: Collection[int], size: int) -> list[tuple[int, bytes]]:
-        """Return the vectors of this size that there are."""
+        """Return the existing vectors of this size."""
         ...
 
     def sample(self, embedder: int, count: int) -> list[int]:
-        """Return about so many contents with a vector, spread evenly over all."""
+        """Return about this many contents with a vector, spread evenly."""
         ...
 
 
 class SearchSource(WordSource, PlaceSource, Protocol):
-    """All that a search by words asks."""
+    """All queries of a search by words."""

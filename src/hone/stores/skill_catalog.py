@@ -30,9 +30,9 @@ from hone.stores.database import Store, reads, writes
 from hone.stores.tree import intact
 
 FRONT = 0.5
-"""What a word counts in addition if it stands in a name or a description."""
+"""The bonus for a word in a name or a description."""
 COUNTED_UP_TO, GONE_THROUGH = 2_000, 3_000
-"""Skills that are counted for one term, and skills with rare terms that are gone through."""
+"""The most skills to count for one term, and the most skills with rare terms to read."""
 FOREGROUND = (Actor.OWNER, Actor.AGENT, Actor.CLIENT)
 
 LINE = "s.name, cards.description, s.document, s.birth, s.pinned, s.archived, s.project"
@@ -46,8 +46,8 @@ NAMED = f"""
 SELECT {LINE}, {COUNTS} FROM skills AS s JOIN cards ON cards.id = card LEFT JOIN tallies ON skill = s.name
 WHERE s.name IN (SELECT value FROM json_each(?)) ORDER BY s.name
 """
-# A tally is that of the days before, unless the skill was used today: then its uses are counted. Only the
-# lines that come first are looked up whole.
+# A tally covers the days before. If the skill was used today, its uses are counted instead. Only the
+# first rows are read completely.
 RANKS = """
 WITH first AS MATERIALIZED (
     SELECT s.name, s.pinned, s.project = ?1 AND ?1 <> '' AS near,
@@ -120,8 +120,8 @@ def _first_uncarded(connection: apsw.Connection, folder: str, today: date, limit
 
 
 def _card(connection: apsw.Connection, summaries: Mapping[str, SkillSummary]) -> None:
-    """Takes those that somebody holds, and removes what nobody holds any more. The words go in together: FTS5
-    writes out what it has gathered whenever another statement comes in between."""
+    """Add the cards of documents in use, and remove the others. The words are inserted together: FTS5 flushes
+    whenever another statement comes in between."""
     rows: list[tuple[int, str, str, str]] = []
     for name, card in summaries.items():
         if not connection.execute(HELD, (sound(name),)).get:
@@ -139,7 +139,7 @@ def _card(connection: apsw.Connection, summaries: Mapping[str, SkillSummary]) ->
 
 
 def together(texts: Sequence[str]) -> str:
-    """The digest of what is found of one card: the texts in the index, and the stems."""
+    """Return the digest of one card's searchable content: the texts in the index, and the stems."""
     return digest(canonical(list(texts)).encode())
 
 
@@ -185,7 +185,7 @@ def _search(connection: apsw.Connection, words: Collection[str], limit: int) -> 
 
 
 def _score(connection: apsw.Connection, weights: Mapping[str, float]) -> dict[int, float]:
-    """Return what each card with one of these terms holds of them."""
+    """Return which of these terms each card holds."""
     scores: dict[int, float] = {}
     for term, weight in weights.items():
         for place, share in ((f'"{term}"', 1.0), (f'{{name description}} : "{term}"', FRONT)):
@@ -270,8 +270,8 @@ def _damaged(skill: str) -> Corrupt:
 
 
 class SqliteSkillCatalog(Store):
-    """The ledger beside this brings the lines along. What is ranked comes without a tally, since that would
-    change within the day."""
+    """Skills in SQLite. The ledger next to it updates the rows. Ranked skills come without a tally, since
+    that would change within the day."""
 
     unsummarized = reads(_uncarded)
     unsummarized_first = reads(_first_uncarded)

@@ -40,7 +40,7 @@ ADVANCE = """
 UPDATE sessions SET head = ?, chain = ?, messages = ?, hash = ?, updated = ?, opened = ?, opening = ?,
     touched = (SELECT max(touched) + 1 FROM sessions) WHERE id = ?
 """
-# A session that was the last one to be touched stays the last: one index changes, not two.
+# If the session was already the latest one, only one index changes, not two.
 CONTINUE = """
 UPDATE sessions SET head = ?, messages = ?, hash = ?, updated = ?, opened = ?, opening = ? WHERE id = ?
 """
@@ -65,8 +65,8 @@ WHERE at >= ? AND at < ? AND origin IN ({})
 
 
 class _Session(Struct, frozen=True):
-    """What the row of a session says. `opening` is what rules.opening gives for all of its messages;
-    `latest`: no other session was touched since."""
+    """The row of a session. `opening` is the result of rules.opening for all of its messages; `latest`: no
+    other session has changed since."""
 
     header: Header
     head: NodeRow
@@ -121,7 +121,7 @@ def _start(
 def _base(
     connection: apsw.Connection, header: Header, prefix: Prefix, parent: _Session | None
 ) -> tuple[NodeRow, tuple[int, str]]:
-    """What a new session follows, and the opening if it is shared."""
+    """Return the base of a new session, and the opening if it is shared."""
     if parent is None:
         return tree.put_chain(connection, prefix), (0, "")
     root = tree.read_root(connection, parent.head.chain)
@@ -185,7 +185,7 @@ def _shorten(
     topics: Topics = frozenset(),
     look: Look | None = None,
 ) -> Job | None:
-    """The last node of the new line is linked to the old head, so that nothing said is lost with it."""
+    """Link the last node of the new line to the old head, so that nothing said is lost with it."""
     stored, nodes = _get(connection, session), transcript.nodes
     rules.replaces(session, stored.head.hash, after, nodes)
     prefix = tree.read_prefix(connection, stored.head.chain, session)

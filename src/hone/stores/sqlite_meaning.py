@@ -24,7 +24,7 @@ SELECT DISTINCT (
     SELECT content FROM vectors WHERE embedder = ?1 AND content >= value ORDER BY content LIMIT 1
 ) FROM json_each(?2)
 """
-# From the few contents to their vectors, never the other way round.
+# From the few contents to their vectors, never the other way around.
 VECTORS = """
 SELECT content, vector FROM json_each(?) CROSS JOIN vectors ON content = value
 WHERE +embedder = ? AND length(vector) = ?
@@ -32,7 +32,7 @@ WHERE +embedder = ? AND length(vector) = ?
 
 
 class SqliteMeaning:
-    """Keeps the codes of vectors in memory between two searches."""
+    """Caches the codes of vectors between two searches."""
 
     def __init__(self) -> None:
         self._codes = CodeCache()
@@ -45,7 +45,7 @@ class SqliteMeaning:
 
 
 class SqliteVectorSource:
-    """Over one connection, for the time of one search."""
+    """Searches one connection, during one search."""
 
     def __init__(self, connection: apsw.Connection, codes: CodeCache) -> None:
         self._connection = connection

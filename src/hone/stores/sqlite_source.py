@@ -11,10 +11,9 @@ from hone.stores.stemming import stem
 from hone.stores.window import ALWAYS, ANY, Window
 
 FEW, PIECE = 20_000, 200
-"""Messages of a time that are listed; of longer times it is asked for contents, so many at once, whether they
-are of them."""
+"""The most messages of a time to list. For a longer time, contents are checked in batches of this size."""
 NEIGHBORS, FOLLOWING = 3, 9
-"""Nodes after one that are looked at for their score, and to be shown."""
+"""Nodes after one to check for their score, and to show."""
 
 SIZE = "SELECT coalesce(max(id), 0) FROM contents"
 COUNTS = """
@@ -30,7 +29,7 @@ SELECT value, (SELECT json_group_array(rowid) FROM (
 VOCABULARY = (
     "CREATE VIRTUAL TABLE IF NOT EXISTS temp.vocabulary USING fts5vocab (main, passage_words, instance)"
 )
-# From word to word, without a look at the messages of each. No word comes before the same with a zero.
+# From word to word, without reading the messages of each. No word precedes itself with a zero appended.
 ALIKE_WORDS = """
 WITH RECURSIVE alike (word, number) AS (
     SELECT (SELECT term FROM temp.vocabulary WHERE term >= ?1 AND term < ?2 LIMIT 1), 1
@@ -85,7 +84,7 @@ ON n.id IN (SELECT id FROM nodes WHERE content = value AND ({}) ORDER BY id DESC
 ORDER BY n.id DESC
 """
 CONTENTS = "SELECT id, digest, body FROM contents WHERE id IN (SELECT value FROM json_each(?))"
-# A conversation that nobody has branched holds all nodes of its chain.
+# An unbranched conversation holds all nodes of its chain.
 SESSIONS = """
 SELECT chain, id, tree, head, shared, messages, origin, (
     SELECT count(*) = 1 FROM (SELECT 1 FROM sessions AS other WHERE other.tree = s.tree LIMIT 2)
@@ -124,7 +123,7 @@ SOME = "SELECT 1 FROM sessions LIMIT 1"
 
 
 class SqliteSource:
-    """Over one connection, for the time of one search."""
+    """Searches one connection, during one search."""
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
@@ -149,14 +148,15 @@ class SqliteSource:
         return {written[each]: json.loads(found) for each, found in rows}
 
     def words(self, beginning: str, limit: int) -> list[str]:
-        """FTS5's own prefix query would put together all messages of all such words first."""
+        """Return words with a prefix. FTS5's own prefix query would first combine all messages of all such
+        words."""
         self._connection.execute(VOCABULARY)
         after = beginning[:-1] + chr(ord(beginning[-1]) + 1)
         return [word for (word,) in self._rows(ALIKE_WORDS, beginning, after, limit)]
 
     def holding(self, words: Collection[str], each: int, only: Window) -> set[int]:
-        """Words whose stem is another word cannot be asked for; their messages are read from the list of
-        words, the first ones first."""
+        """Return contents with these words. A word whose stem is another word cannot be searched; its
+        messages are read from the list of words, the first ones first."""
         self._connection.execute(VOCABULARY)
         known = {word for word in words if stem(word) == word}
         asked = [((f'"{word}"',),) for word in words if word in known]
@@ -229,12 +229,12 @@ class SqliteSource:
         return self._connection.execute(SOME).get is None
 
     def _condition(self, window: Window) -> tuple[str, tuple[int, ...]]:
-        """To be added to a search in `passage_words`, with its values."""
+        """Return a condition for a search in `passage_words`, with its values."""
         if not window.spans:
             return "", ()
         values = tuple(bound for span in window.spans for bound in span)
         if self._are_few(window):
-            # Without the plus SQLite would search anew for each of them.
+            # Without the plus SQLite would repeat the search for each of them.
             return f" AND +rowid IN ({' UNION ALL '.join([LISTED] * len(window.spans))})", values
         return f" AND ({' OR '.join([ASKED] * len(window.spans))})", values
 

@@ -9,7 +9,7 @@ from typing import Any
 import apsw
 
 TOKENIZER = ("porter", ["unicode61", "remove_diacritics", "2"])
-"""As the migration of SQLite's index names it."""
+"""Named as in the migration of SQLite's index."""
 _of_thread = local()
 
 
@@ -26,7 +26,6 @@ def split(text: str) -> list[str]:
 
 
 def stem(word: str) -> str:
-    """Return what the index makes of a word, "" if that is not one word. The stem of a stem may be another
-    one."""
+    """Return the index's stem of a word, "" if it is not one word. The stem of a stem may differ."""
     found = split(word)
     return found[0] if len(found) == 1 else ""

@@ -1,8 +1,8 @@
 """Store which text on disk came from elsewhere: its digests and fingerprints, when commands ran, and what the
 owner trusts.
 
-This is a database beside the main one. Labels are needed at once and from any thread, and thousands of
-fingerprints written together must not keep a conversation waiting. Several processes may use it.
+This is a separate database. Labels are needed immediately and from any thread, and thousands of fingerprints
+written together must not delay a conversation. Several processes may use it.
 """
 
 import os
@@ -25,9 +25,9 @@ Kind = Literal["file", "text", "object", "same"]
 
 
 class TaintedText(Struct, frozen=True):
-    """What a file held, a conversation wrote into a command, or Git was given; or that a file was the same
-    after a tainted command as before. `blob` is its name in Git. `units` are its fingerprints; where they are
-    not `complete`, there were too many."""
+    """What a file held, a conversation wrote into a command, or Git received; or that a file was the same
+    after a tainted command as before. `blob` is its name in Git. `units` are its fingerprints; unless
+    `complete`, there were too many."""
 
     path: str
     kind: Kind
@@ -74,7 +74,7 @@ class TaintStore:
 
     @property
     def exists(self) -> bool:
-        """Whether anything was ever recorded."""
+        """Tell whether anything was ever recorded."""
         return self._opened is not None or self._path.exists()
 
     def close(self) -> None:
@@ -101,7 +101,7 @@ class TaintStore:
             )
 
     def texts(self, root: str, after: int = 0) -> list[tuple[int, TaintedText]]:
-        """Return what was tainted below a folder, with numbers that go up, later than the number `after`."""
+        """Return what was tainted below a folder, by increasing numbers above `after`."""
         with self._read() as connection:
             found = connection.execute(
                 "SELECT id, path, kind, digest, blob, units, complete, session, at FROM tainted"
@@ -149,7 +149,7 @@ class TaintStore:
             _revise(connection)
 
     def trusted(self) -> dict[str, str]:
-        """Return digests of contents that the owner trusts, each with a path where one was."""
+        """Return digests of contents that the owner trusts, each with its path if it had one."""
         with self._read() as connection:
             return {str(digest): str(path) for digest, path in connection.execute(_TRUSTED)}
 
@@ -162,7 +162,7 @@ class TaintStore:
 
     def withheld(self, key: str) -> str | None:
         """Return the folder that a result is withheld for, empty if the words are Hone's own; None if it is
-        not."""
+        not withheld."""
         with self._read() as connection:
             found = connection.execute("SELECT folder FROM withheld WHERE key = ?", (key,)).get
         return found if found is None else str(found)
@@ -177,7 +177,7 @@ class TaintStore:
             return frozenset(str(session) for (session,) in found)
 
     def clear(self, sessions: Iterable[str]) -> None:
-        """Forget what these sessions have tainted, except for paths that another one has tainted, too."""
+        """Forget what these sessions have tainted, except for paths that another session has tainted, too."""
         own = tuple(sessions)
         marks = ", ".join("?" * len(own))
         with self._write() as connection:
@@ -192,7 +192,7 @@ class TaintStore:
     # Commands
 
     def begin(self, place: str, process: str, session: str, started: int, *, tainted: bool) -> int:
-        """Record that a command starts. Only what is tainted has to survive a power cut."""
+        """Record that a command starts. Only tainted windows must survive a power failure."""
         with self._write(durable=tainted) as connection:
             connection.execute(
                 "INSERT INTO windows (place, process, session, tainted, started) VALUES (?, ?, ?, ?, ?)",
@@ -201,19 +201,19 @@ class TaintStore:
             return connection.last_insert_rowid()
 
     def taint(self, windows: Sequence[int]) -> None:
-        """Turn windows that are open into tainted ones."""
+        """Mark open windows as tainted."""
         with self._write() as connection:
             connection.executemany("UPDATE windows SET tainted = 1 WHERE id = ?", [(id,) for id in windows])
 
     def end(self, windows: Sequence[int], ended: int) -> None:
-        """Record that commands have ended. Windows that were not tainted are of no further use."""
+        """Record that commands have ended. Windows that were not tainted are dropped."""
         with self._write(durable=False) as connection:
             for id in windows:
                 connection.execute("DELETE FROM windows WHERE id = ? AND NOT tainted", (id,))
                 connection.execute("UPDATE windows SET ended = ? WHERE id = ?", (ended, id))
 
     def windows(self) -> list[CommandWindow]:
-        """Return those that are open, and those that are tainted until they are forgotten."""
+        """Return open windows, and tainted ones that are not forgotten yet."""
         with self._read() as connection:
             found = connection.execute(
                 "SELECT id, place, process, session, tainted, started, coalesce(ended, 0) FROM windows"
@@ -225,7 +225,7 @@ class TaintStore:
             ]
 
     def forget(self, windows: Iterable[CommandWindow]) -> None:
-        """Remove windows whose changes are all recorded, and what was the same after them as before."""
+        """Remove windows whose changes are all recorded, and the notes on unchanged files."""
         with self._write() as connection:
             for each in windows:
                 connection.execute("DELETE FROM windows WHERE id = ?", (each.id,))
@@ -243,7 +243,7 @@ class TaintStore:
         return found if found is None else str(found)
 
     def set_head(self, repository: str, head: str, commits: Iterable[str] = ()) -> None:
-        """Remember where a repository stands, and `commits` that Hone's own commands made."""
+        """Remember a repository's position, and `commits` that Hone's own commands made."""
         with self._write() as connection:
             connection.execute(
                 "INSERT INTO heads (repository, head) VALUES (?, ?)"
@@ -291,7 +291,7 @@ class TaintStore:
     # For copies in memory
 
     def version(self) -> tuple[int, int]:
-        """Return two numbers that change when others write, and when something was removed."""
+        """Return two numbers: one changes when others write, one when something is removed."""
         with self._read() as connection:
             revision = connection.execute("SELECT number FROM revision").get
             return int(connection.pragma("data_version")), int(revision)
@@ -330,7 +330,7 @@ class TaintStore:
 
 
 def _clean(connection: apsw.Connection, root: str, units: frozenset[int]) -> None:
-    """Take fingerprints out of everything that is tainted below a folder."""
+    """Remove fingerprints from everything that is tainted below a folder."""
     found = connection.execute(
         "SELECT id, units FROM tainted WHERE path = ? OR path >= ? AND path < ?", (root, *_below(root))
     ).fetchall()
@@ -345,7 +345,7 @@ def _revise(connection: apsw.Connection) -> None:
 
 
 def _below(root: str) -> tuple[str, str]:
-    """Return between which names all paths below a folder lie. The character after a slash is a zero."""
+    """Return the range of names of all paths below a folder. The character after a slash is a zero."""
     folder = root.rstrip("/")
     return f"{folder}/", f"{folder}0"
 

@@ -1,4 +1,4 @@
-"""Ask the word index what a ranking needs: how rare a term is, who holds it, which words begin alike."""
+"""Query the word index for a ranking: how rare a term is, who holds it, which words begin alike."""
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
@@ -10,32 +10,33 @@ from hone.stores.stemming import stem
 from hone.stores.window import Window
 
 COMMON = 5_000
-"""Messages after which a term is no longer counted; alone it is looked for in the latest ones only."""
+"""The most messages to count for a term. A term alone that has more is searched in the latest ones only."""
 EXTRA = 2_000
-"""The same for words that count for less."""
+"""The same for words that count less."""
 LATEST, OFTEN = 100, 1_000
-"""Messages that are taken from the latest on. A phrase in so many is looked for from the latest on."""
+"""How many of the latest messages to read. A phrase that occurs in as many is searched from the latest on."""
 LOOKED, ALIKE, EACH = 200, 50, 2_000
-"""Words with one beginning: so many are looked at, the shortest are taken, with so many messages in all."""
+"""For words with one prefix: how many to read, how many of the shortest to use, and their messages in
+total."""
 SHORTEST, ENDING = 3, 2
-"""Letters of a beginning that are looked for at least, and letters that a stem may have lost or changed."""
+"""The fewest letters of a prefix to search, and letters that a stem may have lost or changed."""
 
 SUFFIXES = (
     *("s", "e", "y", "ations", "ing", "ed", "ers", "ity", "ically", "ments", "ness"),
     *("able", "ible", "atively", "ously", "fully", "isms", "ists", "izes"),
 )
-"""Ends of English words. Of "conversation" the index holds "convers", of "relativity" it holds "rel"."""
+"""Endings of English words. For "conversation" the index holds "convers", for "relativity" it holds "rel"."""
 ENDS = tuple(dict.fromkeys(each[at:] for each in SUFFIXES for at in range(len(each) + 1)))
-"""What may follow a beginning, which may stop in the middle of a suffix; nothing, too."""
+"""What may follow a prefix, which may stop in the middle of a suffix; or nothing."""
 
 
 def all_of(terms: Iterable[Term]) -> Expression:
-    """Return the expression that fits where all of these terms stand."""
+    """Return an expression that matches where all of these terms occur."""
     return tuple((term,) for term in terms)
 
 
 class WordIndex:
-    """What can be asked of the words, within the bounds of a query."""
+    """Queries the words within the bounds of a search."""
 
     def __init__(self, source: WordSource, only: Window) -> None:
         self.source = source
@@ -46,33 +47,33 @@ class WordIndex:
         return self.source.size()
 
     def counts(self, terms: Iterable[Term], extra: Iterable[Term] = ()) -> dict[Term, int]:
-        """In how many messages each stands, up to a bound, the rarest first."""
+        """Return in how many messages each occurs, up to a bound, rarest first."""
         limits = dict.fromkeys(terms, COMMON) | dict.fromkeys(extra, EXTRA)
         return dict(sorted(self.source.count(limits).items(), key=itemgetter(1)))
 
     def worth(self, count: int) -> float:
-        """A word tells the more, the rarer it is."""
+        """Return the weight of a word: the rarer, the higher."""
         return log(1 + (self._size + 0.5) / (count + 0.5))
 
     def held(self, expressions: Iterable[Expression]) -> dict[Expression, list[int]]:
-        """The messages that each fits, whatever the bounds are: what is out of them goes later."""
+        """Return the messages that match each, ignoring the bounds, which are applied later."""
         asked = list(expressions)
         return self.source.find(asked, COMMON) if asked else {}
 
     def some(self, *expressions: Expression) -> list[list[int]]:
-        """For each all, or the latest if there are many. To go through all is done faster from the first one
-        on."""
+        """Return all matches of each, or the latest if there are many. Reading all of them is faster from the
+        first one on."""
         found = self.source.find(expressions, OFTEN, self.only)
         often = [each for each in expressions if len(found[each]) >= OFTEN]
         found |= self.newest(often) if often else {}
         return [found[each] for each in expressions]
 
     def newest(self, expressions: Sequence[Expression]) -> dict[Expression, list[int]]:
-        """The latest messages that each fits, within the bounds."""
+        """Return the latest messages that match each, within the bounds."""
         return self.source.find(expressions, LATEST, self.only, newest=True)
 
     def alike(self, first: str) -> list[int]:
-        """Messages with a word that begins like this. The index holds stems, which may be shorter and may end
+        """Return messages with a word of this prefix. The index holds stems, which may be shorter and may end
         in another letter."""
         words = sorted(self.source.words(first, LOOKED), key=len)[:ALIKE]
         whole = filter(None, (stem(f"{first}{end}") for end in ENDS))
@@ -81,7 +82,7 @@ class WordIndex:
 
 
 def _stems(first: str) -> list[str]:
-    """What may be left of a word that begins like this."""
+    """Return the possible stems of words with this prefix."""
     cut = [first[: len(first) - each] for each in range(ENDING + 1)]
     kept = [each for each in cut if len(each) >= min(SHORTEST, len(first))]
     return [*kept, *(f"{each[:-1]}i" for each in kept if each.endswith("y"))]

@@ -1,6 +1,6 @@
-"""Read the times that a question speaks of: days, months, seasons, years, and how long ago.
+"""Parse the times that a question mentions: days, months, seasons, years, and how long ago.
 
-Some words of time are also other words. In doubt they are no time: a wrong one would lead astray.
+Some words of time are also other words. In doubt they are no time: a wrong one would mislead.
 """
 
 import re
@@ -10,7 +10,7 @@ from datetime import date, timedelta
 from hone.core.regex import regex
 
 YEARS = 6
-"""How far back a month without a year may lie."""
+"""How many years back a month without a year may lie."""
 LONG_AGO = 200
 """Years before which nothing was said."""
 
@@ -34,7 +34,7 @@ COUNTS |= {"a": 1, "an": 1, "couple": 2, "a couple of": 2, "few": 3, "a few": 3,
 SIZES = {"day": 1, "week": 7, "month": 30, "year": 365}
 
 ALSO_WORDS = frozenset(["may", "march", "jan", "jun", "dec", "sep", "apr"])
-"""Names of months that are mostly something else: they need a number or a word of time beside them."""
+"""Names of months that usually mean something else: they need a number or a word of time next to them."""
 ALSO_NAMES = frozenset(["april", "june", "august"])
 """Names of months that are also names of people."""
 _NAMES = "|".join(MONTHS)
@@ -64,8 +64,8 @@ Span = tuple[date, date]
 
 
 def times(low: str, today: date | None) -> tuple[Span, ...]:
-    """The times a text in small letters speaks of. Their words stay terms: a message may speak of a day, or
-    be of that day."""
+    """Return the times in a lowercase text. Their words stay terms: a message may mention a day, or be from
+    that day."""
     spans: list[Span] = []
     for match in ISO.finditer(low):
         spans += _days(int(match[1]), int(match[2]), int(match[3]) if match[3] else None)
@@ -161,7 +161,7 @@ def _relative(words: str, today: date) -> Span:
 
 
 def _around(count: int, unit: str, today: date) -> Span:
-    """So long ago, give or take: people round."""
+    """Return a span around a time, since people round."""
     then, slack = _back(today, count * SIZES[unit]), {"day": 1, "week": 4, "month": 16, "year": 183}[unit]
     return _back(then, slack), min(today, then + timedelta(days=slack))
 

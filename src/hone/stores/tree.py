@@ -23,12 +23,12 @@ from hone.stores import passages
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
 SYMPTOMS = (KeyError, TypeError, ValueError, OverflowError)
-"""What a damaged row raises where it is taken for a whole one."""
+"""Errors of reading a damaged row as if it were whole."""
 
 ROOT = "SELECT digest FROM chains JOIN prefixes AS p ON p.id = prefix WHERE chains.id = ?"
 PREFIX = "SELECT digest, body FROM chains JOIN prefixes AS p ON p.id = prefix WHERE chains.id = ?"
 
-# From a node up to its root. The depth must fall with each step, so that a damaged link cannot go in circles.
+# From a node up to its root. The depth must fall with each step, so that a damaged link cannot form a cycle.
 LINE = """
 WITH RECURSIVE line (id, parent, content, depth, trust, at, hash) AS (
     SELECT id, parent, content, depth, trust, at, hash FROM nodes WHERE id = ?1
@@ -42,7 +42,7 @@ WHOLE = (
 )
 DIGESTS = f"{LINE} SELECT depth, line.id, digest FROM line LEFT JOIN contents AS c ON c.id = content"
 
-# The messages of a window, and the hash before them, without going further up than that.
+# The messages of a window, and the hash before them, without walking further up.
 WINDOW = """
 WITH RECURSIVE line (id, parent, content, depth, trust, at, hash) AS (
     SELECT id, parent, content, depth, trust, at, hash FROM nodes WHERE id = ?1
@@ -56,7 +56,7 @@ FROM line LEFT JOIN contents AS c ON c.id = content WHERE depth <= ?3 ORDER BY d
 
 PLACE = f"{LINE} SELECT id, hash, at FROM line WHERE depth = ?2 LIMIT 1"
 
-# Formers are older than what came after them, so that a damaged link cannot go in circles.
+# Former lines are older than later ones, so that a damaged link cannot form a cycle.
 FORMER = f"""{LINE}
 SELECT f.id, f.chain, f.depth, f.hash, f.at
 FROM line JOIN nodes AS n ON n.id = line.id JOIN nodes AS f ON f.id = n.former AND f.id < n.id
@@ -85,7 +85,7 @@ DROP_PREFIX = "DELETE FROM prefixes WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM 
 
 
 class NodeRow(Struct, frozen=True):
-    """Where a conversation can go on: after a node, or at the root of a chain, where there is no node yet."""
+    """Where a conversation can continue: after a node, or at the root of a chain without nodes."""
 
     id: int | None
     chain: int
@@ -114,8 +114,8 @@ def put_nodes(
     nodes: Sequence[Node],
     formers: Iterable[int | None] = repeat(None),
 ) -> NodeRow:
-    """Adds the nodes after the place; returns the place after them. Each table gets all of its rows at once:
-    that takes half the time where there are many."""
+    """Add the nodes after a place. Return the place after them. Each table gets all of its rows at once,
+    which halves the time if there are many."""
     connection.executemany(PUT_CONTENT, [(node.digest, node.encoded) for node in nodes])
     id: int = connection.execute(LAST_NODE).get
     rows: list[tuple[int | str | None, ...]] = []
@@ -128,7 +128,7 @@ def put_nodes(
 
 
 def read_root(connection: apsw.Connection, chain: int) -> str:
-    """The digest of the chain's prefix."""
+    """Return the digest of the chain's prefix."""
     return str(connection.execute(ROOT, (chain,)).get)
 
 
@@ -141,7 +141,7 @@ def read_prefix(connection: apsw.Connection, chain: int, whose: str) -> Prefix:
 
 
 def read_nodes(connection: apsw.Connection, head: NodeRow, root: str, whose: str) -> tuple[Node, ...]:
-    """The line from the root to the head, each content and each link held against its digest."""
+    """Return the line from the root to the head. Each content and each link is checked against its digest."""
     nodes: list[Node] = []
     parent = root
     try:
@@ -158,7 +158,8 @@ def read_nodes(connection: apsw.Connection, head: NodeRow, root: str, whose: str
 def read_window(
     connection: apsw.Connection, head: NodeRow, first: int, last: int, root: str, whose: str
 ) -> tuple[Node, ...]:
-    """The messages from number `first` to `last`, each content and each link held against its digest."""
+    """Return the messages from number `first` to `last`. Each content and each link is checked against its
+    digest."""
     if first > head.depth:
         return ()
     last = min(last, head.depth)
@@ -177,27 +178,27 @@ def read_window(
 
 
 def read_former(connection: apsw.Connection, head: NodeRow) -> NodeRow | None:
-    """The end of the line that was left for the one that ends in `head`."""
+    """Return the end of the line that was abandoned for the one that ends in `head`."""
     row = connection.execute(FORMER, (head.id,)).fetchone()
     return None if row is None else NodeRow(*row)
 
 
 def read_digests(connection: apsw.Connection, head: NodeRow) -> dict[int, str]:
-    """Node ids and the digests of their contents, from the root to the head."""
+    """Return node ids and the digests of their contents, from the root to the head."""
     rows = sorted(connection.execute(DIGESTS, (head.id,)), key=itemgetter(0))
     return {id: content for _, id, content in rows}
 
 
 def read_place(connection: apsw.Connection, head: NodeRow, depth: int, whose: str) -> NodeRow:
-    """The place at this depth on the line that ends in `head`."""
+    """Return the place at this depth on the line that ends in `head`."""
     with intact(damaged(whose, f"message {depth}")):
         id, hash, at = connection.execute(PLACE, (head.id, depth)).get
     return NodeRow(id, head.chain, depth, hash, at)
 
 
 def prune(connection: apsw.Connection, head: int) -> None:
-    """Removes what nobody needs any more of a line: its head, the nodes before, and what they were before a
-    move. What is damaged is removed as far as it goes."""
+    """Remove what nothing needs any more of a line: its head, the nodes before it, and their former versions.
+    Damaged rows are removed as far as possible."""
     waiting: list[int | None] = [head]
     gone: list[Any] = []
     while waiting:
@@ -216,7 +217,7 @@ def prune(connection: apsw.Connection, head: int) -> None:
 
 @contextmanager
 def intact(damage: Corrupt) -> Iterator[None]:
-    """Whatever goes wrong in here goes wrong because a row is not what was written."""
+    """Turn any error inside into Corrupt: a row is not what was written."""
     try:
         yield
     except SYMPTOMS as error:
@@ -239,6 +240,6 @@ def make_node(parent: str, number: int, row: tuple[Any, ...]) -> Node:
 
 def _put(connection: apsw.Connection, statement: str, row: tuple[int | str | None, ...]) -> int:
     id = connection.execute(statement, row).get
-    if id is None:  # what was put just before cannot be found: only a damaged index does that
+    if id is None:  # only a damaged index hides what was inserted just before
         raise Corrupt("The database is damaged: an index has lost an entry. Rebuild it: hone doctor --repair")
     return int(id)

@@ -1,8 +1,8 @@
-"""Binary codes of vectors: a look at all of them for the few that may be nearest.
+"""Binary codes of vectors: a scan of all of them for the few that may be nearest.
 
-A code is the signs of a vector's numbers, one bit each. The codes of 4,096 content numbers lie in one row, so
-that a million are read in a moment. A deleted content takes its row along, which is then made again. Numpy
-looks at all codes; where it is not installed, only the latest are looked at.
+A code is the signs of a vector's numbers, one bit each. The codes of 4,096 content numbers share one row, so
+that a million can be read at once. A deleted content deletes its row, which is then rebuilt. Numpy scans all
+codes; without it, only the latest are scanned.
 """
 
 from array import array
@@ -18,11 +18,11 @@ from msgspec import Struct
 
 BLOCK_BITS = 12
 BLOCK = 1 << BLOCK_BITS
-"""Content numbers in one row. The trigger in the migration counts with it, too."""
+"""Content numbers per row. The trigger in the migration counts with it, too."""
 LOOSE = 3 * BLOCK
-"""Vectors without a row of codes that are looked at, from the latest on."""
+"""Vectors without a row of codes to scan, latest first."""
 PLAIN = 50_000
-"""Codes that are looked at without numpy, from the latest on."""
+"""Codes to scan without numpy, latest first."""
 WORD = 8
 
 SEALED = "SELECT block, stamp FROM vector_codes WHERE embedder = ? ORDER BY block DESC"
@@ -44,8 +44,8 @@ SIGNS = bytes(b"01"[0 < value < 128] for value in range(256))
 
 
 class Codes(Struct, frozen=True):
-    """Content numbers in 8 bytes each, and their codes in the same order: the first words of all codes, then
-    the second ones. Such columns add up fast."""
+    """Content numbers of 8 bytes each, and their codes in the same order: the first words of all codes, then
+    the second ones. Such columns are fast to add up."""
 
     contents: bytes
     codes: bytes
@@ -57,15 +57,15 @@ class Codes(Struct, frozen=True):
 
 
 def encode(vector: bytes) -> bytes:
-    """Return the signs of a vector, filled up with zeros to whole words of 8 bytes."""
+    """Return the signs of a vector, padded with zeros to whole words of 8 bytes."""
     size = -(-len(vector) // (8 * WORD)) * WORD
     bits = int(vector.translate(SIGNS).ljust(size * 8, b"0"), 2) if vector else 0
     return bits.to_bytes(size, "big")
 
 
 def seal(connection: apsw.Connection, embedder: int, first: int, last: int) -> bool:
-    """Make one row of codes that is missing, and return whether there was one. `first` and `last` are the
-    contents that are done."""
+    """Make one missing row of codes, and tell whether there was one. `first` and `last` are the range of
+    finished contents."""
     sealed = {block for block, _ in connection.execute(SEALED, (embedder,))}
     lowest, begin = first >> BLOCK_BITS, first >> BLOCK_BITS << BLOCK_BITS
     if connection.execute(EDGE, (begin, first - 1)).get:
@@ -79,7 +79,7 @@ def seal(connection: apsw.Connection, embedder: int, first: int, last: int) -> b
 
 
 def _read_vectors(connection: apsw.Connection, embedder: int, block: int) -> Codes:
-    """Leave out vectors that are not as long as the first: no model makes such."""
+    """Return the vectors, without those that differ in length from the first: no model makes such."""
     rows: list[Any] = connection.execute(VECTORS, (embedder, *_bounds(block))).fetchall()
     alike = [(content, vector) for content, vector in rows if len(vector) == len(rows[0][1])]
     numbers = b"".join(content.to_bytes(WORD, "little") for content, _ in alike)
@@ -95,7 +95,7 @@ def _turn(data: bytes, rows: int) -> bytes:
 
 
 def are_sound(connection: apsw.Connection) -> bool:
-    """Tell whether each row of codes says what the vectors say."""
+    """Tell whether each row of codes matches its vectors."""
     rows: list[Any] = connection.execute(
         "SELECT block, embedder, contents, codes FROM vector_codes"
     ).fetchall()
@@ -110,8 +110,7 @@ def _bounds(block: int) -> tuple[int, int]:
 
 
 class CodeCache:
-    """Keeps the codes of one embedder in memory between two searches of a process, as they were prepared by
-    the way to look at them."""
+    """Caches the codes of one embedder between two searches of a process, prepared for the scan."""
 
     def __init__(self, *, fast: bool | None = None) -> None:
         self._fast = find_spec("numpy") is not None if fast is None else fast
@@ -128,7 +127,7 @@ class CodeCache:
         return (_nearest_fast if self._fast else _nearest_plain)(blocks, encode(vector), count)
 
     def _read(self, connection: apsw.Connection, embedder: int, size: int) -> Iterator[Any]:
-        """Yield prepared codes, the latest first; forget those of rows that are gone."""
+        """Yield prepared codes, latest first, and drop those of deleted rows."""
         left, known = None if self._fast else PLAIN, self._blocks
         self._blocks = {}
         for block, state in _states(connection, embedder):
@@ -149,8 +148,8 @@ class CodeCache:
 
 
 def _states(connection: apsw.Connection, embedder: int) -> Iterable[tuple[int, object]]:
-    """Yield the blocks of an embedder, the latest first, each with what changes when its codes do. A block
-    without a row of codes counts only if few do."""
+    """Yield the blocks of an embedder, latest first, each with a value that changes with its codes. A block
+    without a row of codes counts only if there are few."""
     first, last = connection.execute(RUN, (embedder,)).get
     if first is None:
         return

@@ -1,8 +1,8 @@
-"""Vectors of contents in SQLite, made in the background: which are missing, and putting them in.
+"""Vectors of contents in SQLite, made in the background: find missing ones, and store them.
 
-The contents that an embedder has done have no gap: it begins with the latest, goes up to those that come, and
-down to the oldest. New contents get higher numbers than all others, and a deleted content takes its vector
-along. So the first and the last vector of an embedder say what is left, and no list has to be kept.
+An embedder's contents have no gap: it starts with the latest, then moves up to new ones, and down to the
+oldest. New contents get higher numbers than all others, and a deleted content deletes its vector. So an
+embedder's first and last vector tell what is left, and no list is needed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,9 +18,9 @@ from hone.stores.database import Store, reads, writes
 from hone.stores.vector_codes import seal
 
 LENGTH = 2_000
-"""Characters of a message that are embedded: small models read no more."""
+"""The most characters of a message to embed: small models read no more."""
 CACHED = 20_000
-"""Short texts whose vectors are kept."""
+"""The most short texts whose vectors are kept."""
 
 NUMBER = "SELECT id FROM embedders WHERE name = ?"
 NAME = "INSERT OR IGNORE INTO embedders (name, adopted) VALUES (?, 0)"
@@ -50,7 +50,7 @@ SHRINK = f"DELETE FROM meanings WHERE id <= (SELECT max(id) FROM meanings) - {CA
 
 
 def number(connection: apsw.Connection, embedder: str) -> int | None:
-    """Return the number of an embedder, None if it has made nothing yet."""
+    """Return the number of an embedder, None if it has no vectors yet."""
     found: int | None = connection.execute(NUMBER, (embedder,)).get
     return found
 
@@ -85,7 +85,8 @@ def _rows(connection: apsw.Connection, statement: str, start: int, limit: int) -
 
 
 def read_text(body: bytes) -> str:
-    """Empty if there is nothing to embed, or if the row is damaged: opening its session will say so."""
+    """Return the text to embed; empty if there is none, or if the row is damaged, which opening its session
+    will report."""
     try:
         return said(decode(body))[:LENGTH].strip()
     except (KeyError, TypeError, ValueError):
@@ -99,7 +100,7 @@ def _put(connection: apsw.Connection, embedder: str, made: Sequence[tuple[Unembe
 
 
 def _continues(connection: apsw.Connection, id: int, numbers: Sequence[int]) -> bool:
-    """Tell whether these leave no gap: contents and vectors may have gone since they were read."""
+    """Tell whether these leave no gap: contents and vectors may have been deleted since they were read."""
     first, last = connection.execute(RUN, (id,)).get
     if first is None:
         return True
@@ -138,7 +139,7 @@ def make_digest(text: str) -> bytes:
 
 
 class SqliteVectors(Store):
-    """Nothing of this is made in memory, in place of a file that cannot be written."""
+    """Vectors in SQLite. None of this is written to memory in place of a read-only file."""
 
     adopt = writes(_adopt, lasting=True)
     is_adopted = reads(_is_adopted)

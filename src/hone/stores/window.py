@@ -12,11 +12,12 @@ ALWAYS = FIRST, LAST = -(2**63), 2**63 - 1
 DAY = timedelta(days=1) // timedelta(microseconds=1)
 
 Span = tuple[int, int]
-"""Two moments in microseconds, both included."""
+"""Two moments in microseconds, both inclusive."""
 
 
 class Window(Struct, frozen=True):
-    """No spans: all of the time. A content is in it if it was said in one of them, at other times or not."""
+    """No spans: all of the time. A content is in the window if it was said in one of them, even if also at
+    other times."""
 
     spans: tuple[Span, ...] = ()
 
@@ -38,7 +39,7 @@ def bounds(query: Query) -> Window:
 
 
 def days(spans: Iterable[tuple[date, date]]) -> Window:
-    """Whole days, each once."""
+    """Return whole days, each once."""
     joined: list[tuple[date, date]] = []
     for first, last in sorted(spans):
         if joined and (first - joined[-1][1]).days <= 1:

@@ -8,9 +8,9 @@ from hone.core.regex import regex
 from hone.core.skill import SEPARATE
 
 MOST = 200
-"""Terms of one query; who gives a whole page as the query is answered by its beginning."""
+"""The most terms of one query; a whole page is answered by its beginning."""
 QUESTION = 16
-"""Terms of a whole question that are looked up; the longest words say most."""
+"""The most terms of a whole question to search; long words say most."""
 LETTER = regex(f"[{SEPARATE}]")
 LETTERS = regex(f"[{SEPARATE}]+")
 RUN = regex(f"[{SEPARATE}]+|[^{SEPARATE}]+")
@@ -18,12 +18,12 @@ BREAK = regex(r"[\s\x00-\x2f\x3a-\x40\x5b-\x60\x7b-\x7f]+")
 
 
 def spaced(text: str) -> str:
-    """The text as it is indexed: such letters are words of their own."""
+    """Return the text as indexed: such letters are separate words."""
     return LETTER.sub(r" \g<0> ", sound(text))
 
 
 def terms(words: Collection[str]) -> list[str]:
-    """What to look for, each once: words, and pairs of letters where letters are indexed alone."""
+    """Return the terms to search, each once: words, and pairs of letters where letters are indexed alone."""
     found: dict[str, None] = {}
     for word in words:
         for piece in BREAK.split(sound(word).lower()):
@@ -33,7 +33,8 @@ def terms(words: Collection[str]) -> list[str]:
 
 
 def query(words: Collection[str]) -> str:
-    """For FTS5: any of the terms; empty if there is none. No term can hold a quotation mark."""
+    """Return a query for FTS5 that matches any of the terms; empty if there are none. No term can hold a
+    quotation mark."""
     return " OR ".join(f'"{term}"' for term in terms(words))
 
 
@@ -44,8 +45,8 @@ def question_terms(text: str) -> list[str]:
 
 
 def rarest(counts: list[tuple[int, str]], budget: int) -> list[str]:
-    """Return the rarest terms whose hits together stay within the budget, and the rarest of all in any case.
-    A term without hits is left out."""
+    """Return the rarest terms whose hits together stay within the budget, and always the rarest of all. A
+    term without hits is left out."""
     chosen: list[str] = []
     for count, term in sorted(counts):
         if count and (not chosen or count <= budget):

@@ -1,7 +1,7 @@
 """The only thread that writes to a database. It commits waiting writes together and undoes failed ones alone.
 
-Writes of one pass of an event loop are handed over together: conversations that run at the same moment
-share one wait for the disk. The thread does not know what it writes. What can wait is done when nobody waits.
+Writes of one pass of an event loop are submitted together: conversations that run at the same moment share
+one wait for the disk. The thread does not know what it writes. Deferred work is done when nobody waits.
 """
 
 import asyncio
@@ -23,14 +23,14 @@ Work = Callable[[apsw.Connection], T]
 Later = Callable[[apsw.Connection, bool], bool]
 
 FOREIGN = (apsw.Error, UnicodeError, OverflowError)
-"""What SQLite raises, and what a value brings about that it cannot hold: to be explained."""
+"""Errors of SQLite, and those of a value that it cannot hold."""
 REFUSALS = (HoneError, *FOREIGN, TypeError, ValueError)
 
 
 QUIET = 0.5
-"""Seconds without a write after which what can wait is done."""
+"""Seconds without a write before deferred work is done."""
 BEHIND = 100
-"""Writes after which it is done all the same, if there is much of it."""
+"""Writes after which it is done anyway, if there is much of it."""
 
 
 class _Write(Struct, frozen=True):
@@ -45,8 +45,8 @@ class _Outcome(Struct, frozen=True):
 
 
 class Writer:
-    """Starts with the first write. What was handed over is written even if its caller is cancelled meanwhile,
-    so that whoever goes on after an interrupt knows what is there."""
+    """Starts with the first write. A submitted write is done even if its caller is cancelled, so that code
+    that continues after an interrupt knows the state."""
 
     def __init__(
         self,
@@ -54,8 +54,8 @@ class Writer:
         explained: Callable[[Exception], StoreError],
         later: Later,
     ) -> None:
-        """`later` does a piece of what can wait, in its own transaction; True: there may be more of it. It is
-        told whether it is quiet; otherwise a little of it may wait longer."""
+        """`later` does a piece of deferred work, in its own transaction; True: there may be more. It is told
+        whether things are quiet; otherwise a small amount may wait longer."""
         self._connect = connect
         self._explained = explained
         self._later = later
@@ -68,7 +68,7 @@ class Writer:
         self._closed = False
 
     async def run(self, work: Work[T]) -> T:
-        """Returns once the work is on the disk."""
+        """Run the work. Returns once it is on disk."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
         with self._lock:
@@ -81,7 +81,7 @@ class Writer:
         return await future
 
     def close(self) -> None:
-        """From now on nothing is taken; what was handed over is still written."""
+        """Accept no more work. Submitted work is still written."""
         with self._lock:
             if self._closed:
                 return
@@ -102,7 +102,7 @@ class Writer:
         self._queue.put(self._collected.pop(loop))
 
     def join(self) -> None:
-        """Blocks until the thread has ended."""
+        """Wait until the thread has ended."""
         if self._thread is not None:
             self._thread.join()
 
@@ -121,7 +121,7 @@ class Writer:
             if connection is not None:
                 self._catch_up(connection, quiet=True)
         finally:
-            # Reached with a batch only by an error of ours: nobody may wait for a thread that is no more.
+            # Only a bug of ours gets here with a batch: nobody may wait for a dead thread.
             with self._lock:
                 self._closed = True
                 left = [*batch, *_drained(self._queue), *chain(*self._collected.values())]
@@ -131,8 +131,8 @@ class Writer:
                 connection.close()
 
     def _waiting(self, connection: apsw.Connection | None) -> list[_Write]:
-        """Block for the next write and take all that have come by then; empty when closed. What can wait is
-        done meanwhile."""
+        """Wait for the next write and take all that have arrived by then; empty when closed. Do deferred work
+        in the meantime."""
         if connection is not None and self._behind >= BEHIND:
             self._catch_up(connection, quiet=False)
         try:
@@ -144,7 +144,7 @@ class Writer:
         return [] if first is None else [*first, *_drained(self._queue)]
 
     def _catch_up(self, connection: apsw.Connection, *, quiet: bool) -> None:
-        """Do what can wait. If it fails, it is tried again after the next writes."""
+        """Do deferred work. If it fails, it is tried again after the next writes."""
         more, self._left, self._behind = self._left, self._left and not quiet, 0
         while more:
             try:
@@ -154,7 +154,7 @@ class Writer:
             more = bool(outcome.value)
 
     def _settle(self, batch: Sequence[_Write], outcomes: Sequence[_Outcome]) -> None:
-        """Wakes each event loop once."""
+        """Wake each event loop once."""
         answers: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[Any], _Outcome]]] = defaultdict(
             list
         )
@@ -163,12 +163,12 @@ class Writer:
             told = _Outcome(error=self._explained(error)) if isinstance(error, FOREIGN) else outcome
             answers[write.loop].append((write.future, told))
         for loop, answered in answers.items():
-            with suppress(RuntimeError):  # that loop is closed: nobody waits there any more
+            with suppress(RuntimeError):  # the loop is closed: nobody waits any more
                 loop.call_soon_threadsafe(_answer, answered)
 
 
 def commit(connection: apsw.Connection, works: Sequence[Work[Any]]) -> list[_Outcome]:
-    """All in one transaction; what one of them refuses undoes that one alone. Raises apsw.Error if the
+    """Commit everything in one transaction. A failing item undoes only itself. Raises apsw.Error if the
     transaction as a whole fails: then nothing is written."""
     connection.execute("BEGIN IMMEDIATE")
     try:
@@ -184,12 +184,12 @@ def commit(connection: apsw.Connection, works: Sequence[Work[Any]]) -> list[_Out
 
 
 class Doubtful(apsw.IOError):
-    """The disk failed when it was told to keep what it had taken: the next process may find it or not."""
+    """The disk failed to sync: the next process may or may not find the data."""
 
 
 def _settle(connection: apsw.Connection) -> None:
-    """Commits. What was written before the disk failed lies in the log as if it were committed, and the next
-    process would take it for that: something of no weight is written over it."""
+    """Commit. Data written before the disk failed is in the log as if it were committed, and the next process
+    would believe that, so a harmless write replaces it."""
     try:
         connection.execute("COMMIT")
     except apsw.IOError as error:
@@ -203,7 +203,7 @@ def _settle(connection: apsw.Connection) -> None:
 
 
 def _alone(connection: apsw.Connection, work: Work[Any]) -> _Outcome:
-    """The only work of a transaction, which is undone as a whole if the work is refused."""
+    """Run the only work of a transaction, which is rolled back as a whole if the work fails."""
     try:
         return _Outcome(work(connection))
     except REFUSALS as error:
@@ -218,7 +218,7 @@ def _apart(connection: apsw.Connection, work: Work[Any]) -> _Outcome:
     try:
         outcome = _Outcome(work(connection))
     except REFUSALS as error:
-        if not connection.in_transaction:  # a full disk, say: SQLite has undone the others, too
+        if not connection.in_transaction:  # a full disk, for example: SQLite has undone the others, too
             raise
         connection.execute("ROLLBACK TO work")
         outcome = _Outcome(error=error)
@@ -227,7 +227,7 @@ def _apart(connection: apsw.Connection, work: Work[Any]) -> _Outcome:
 
 
 def _drained(queue: SimpleQueue[Sequence[_Write] | None]) -> list[_Write]:
-    """All that is there, up to the mark that ends the thread, which stays."""
+    """Return everything queued, up to the mark that ends the thread, which stays."""
     writes: list[_Write] = []
     with suppress(Empty):
         while (more := queue.get_nowait()) is not None:

@@ -18,20 +18,20 @@ from hone.core.trust import Trust
 
 Definitions = Mapping[str, dict[str, Any]]
 Function = Callable[..., Any]
-"""Returns a str, an Outcome or a value that becomes JSON, at once or awaited."""
+"""Returns a str, an Outcome or a value that becomes JSON, directly or when awaited."""
 UNDECLARED = frozenset({Effect.EXECUTE, Effect.NETWORK})
-"""The effects of a plain function: it says nothing about itself, so it may do anything."""
+"""The effects of a plain function: it declares none, so it may do anything."""
 
 
 SCHEMAS = Path(__file__).with_name("schemas.json")
-"""The schemas of Hone's own tools. To work them out takes three milliseconds of every start."""
+"""The schemas of Hone's own tools. Computing them would take three milliseconds of every start."""
 MOST = 1_000
-"""Shapes that are kept. Whoever makes more functions than that has them worked out each time."""
+"""The most shapes to cache. With more functions than this, each is analyzed every time."""
 
 
 class Shape(Struct, frozen=True):
-    """What a function's signature says. `expected` tells the model what the arguments are; `witness` names
-    the parameter, if there is one, that takes the scene."""
+    """What a function's signature says. `expected` describes the arguments to the model; `witness` names the
+    parameter, if there is one, that gets the tool context."""
 
     schema: str
     decoder: msgspec.json.Decoder[Struct]
@@ -46,7 +46,7 @@ class FunctionTool(Struct, frozen=True):
     spec: ToolSpec
     function: Function
     shape: Shape | None = None
-    """None: it is worked out with the first call."""
+    """None: computed with the first call."""
     trust: Trust = Trust.FOREIGN
 
     async def run(self, call: ToolCall, context: ToolContext) -> Outcome:
@@ -71,9 +71,10 @@ def tool(
     network_flag: str = "",
     trust: Trust = Trust.FOREIGN,
 ) -> Callable[[Function], FunctionTool]:
-    """`Annotated[str, "..."]` describes a parameter, a default makes it optional, and a parameter annotated
-    `ToolContext` is given what goes on. It returns a str, an Outcome if it fails in a known way, or any value
-    that msgspec can write as JSON. `trust` is the best label of what it returns, if that is no Outcome."""
+    """Make a tool from a typed function. `Annotated[str, "..."]` describes a parameter, a default makes it
+    optional, and a parameter annotated `ToolContext` gets the context of the call. The function returns a
+    str, an Outcome if it fails in a known way, or any value that msgspec can write as JSON. `trust` is the
+    best label of what it returns, unless that is an Outcome."""
 
     def define(function: Function) -> FunctionTool:
         known = _find_schema(function)
@@ -86,19 +87,19 @@ def tool(
 
 
 def as_tool(given: Tool | Function) -> Tool:
-    """Return a tool as it is, and make one of a plain function."""
+    """Return a tool unchanged, or make one from a plain function."""
     return tool(effects=UNDECLARED)(given) if inspect.isroutine(given) else cast("Tool", given)
 
 
 class KnownSchema(Struct, frozen=True):
-    """A schema with the docstring that it was made from: one that was changed makes another schema."""
+    """A schema with the docstring that it was made from. A changed docstring makes another schema."""
 
     docstring: str
     schema: str
 
 
 def read_docstring(function: Function) -> str:
-    """Return the words of a docstring. How it is indented depends on the version of Python."""
+    """Return the words of a docstring. Its indentation depends on the version of Python."""
     return " ".join((function.__doc__ or "").split())
 
 
@@ -121,7 +122,7 @@ def _find_schema(function: Function) -> str:
 
 
 def _shape(function: Function) -> Shape:
-    """A function that is made anew for every conversation has the same shape in all of them."""
+    """Return the shape of a function. Functions redefined for every conversation share one."""
     key = _key(function)
     shape = _SHAPES.get(key) or work_out(function)
     if key is not None and len(_SHAPES) < MOST:
@@ -130,11 +131,11 @@ def _shape(function: Function) -> Shape:
 
 
 def _key(function: Function) -> Hashable:
-    """All that a shape is made of; None if that cannot be told."""
+    """Return everything that a shape depends on; None if that is unknown."""
     if not inspect.isfunction(function) or hasattr(function, "__wrapped__"):
         return None
     given = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
-    defaults = tuple((type(value), value) for value in given)  # 0 and False are not the same here
+    defaults = tuple((type(value), value) for value in given)  # 0 and False must differ here
     named = function.__code__, function.__name__, function.__module__, function.__doc__
     key = (*named, *function.__annotations__.items(), defaults)
     try:
@@ -183,7 +184,7 @@ def _described(hint: Any) -> Any:
 
 
 def _plain(schema: Mapping[str, Any], types: Definitions, above: tuple[str, ...]) -> dict[str, Any]:
-    """The same in fewer bytes: no titles, no references, and no null where a value may be left out."""
+    """Shorten a schema: no titles, no references, and no null where a value may be left out."""
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
         if name in above:

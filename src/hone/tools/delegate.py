@@ -20,15 +20,15 @@ from hone.tools.define import FunctionTool, tool
 
 _TITLE = 60
 _DESCRIBED = 300
-"""Characters of a helper's description that the model reads."""
+"""The most characters of a helper's description that the model reads."""
 
 
 Tasks = Annotated[list[str], "complete instructions, one per helper"]
 
 
 def delegate_tool(at_once: int = 4, helpers: Sequence[Helper] = ()) -> Tool:
-    """`at_once`: how many children work at the same time. `helpers` are those that tasks can go to by
-    name; they are listed in the order given."""
+    """Return the tool that delegates tasks. `at_once`: how many children work at the same time. `helpers` can
+    get tasks by name; they are listed in this order."""
     work = Delegation(at_once)
 
     @tool(effects={Effect.SPAWN})
@@ -41,7 +41,7 @@ def delegate_tool(at_once: int = 4, helpers: Sequence[Helper] = ()) -> Tool:
 
 
 def _with_names(plain: FunctionTool, work: "Delegation", helpers: Sequence[Helper]) -> Tool:
-    """Return the tool with a choice of helpers. Without any it is the same as ever, to the byte."""
+    """Return the tool with a choice of helpers. Without helpers it is unchanged, to the byte."""
     known = {helper.name: helper for helper in helpers}
 
     async def delegate(
@@ -58,7 +58,7 @@ def _with_names(plain: FunctionTool, work: "Delegation", helpers: Sequence[Helpe
 
 
 class Delegation(Struct, frozen=True):
-    """Gives tasks to children and collects what they report."""
+    """Gives tasks to children and collects their reports."""
 
     at_once: int
 
@@ -81,7 +81,7 @@ class Delegation(Struct, frozen=True):
 
 
 def _progress(number: int, total: int, emit: Emit) -> Emit:
-    """A child's calls, said in the parent's conversation."""
+    """Report a child's calls in the parent's conversation."""
 
     def show(event: Event) -> None:
         if isinstance(event, CallStarted):

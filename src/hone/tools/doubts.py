@@ -1,4 +1,4 @@
-"""Collect the reasons not to run a command right away, and ask for permission with all of them at once."""
+"""Collect the reasons not to run a command immediately, and ask for permission with all of them at once."""
 
 from collections.abc import Callable, Iterator
 
@@ -30,7 +30,7 @@ class CommandRequest(Struct, frozen=True):
     choice: SandboxChoice
     network: bool
     place: str
-    """Where it starts."""
+    """The folder where it starts."""
 
     async def refusal(self, context: ToolContext, danger: Judge) -> str:
         """Return why it may not run; empty if it may."""

@@ -30,16 +30,16 @@ FILE_ERRORS = (OSError, ValueError, HoneError)
 
 LARGEST = 64 * 2**20
 WIDEST = 2_000
-"""Characters of a line that are shown."""
+"""The most characters of a line to show."""
 ROWS = 80
-"""Lines of a diff that are shown."""
+"""The most lines of a diff to show."""
 AROUND = 2
 """Lines of a diff around each change."""
 Positive = Annotated[int, msgspec.Meta(ge=1)]
 
 
 def file_tools(folder: Path, work: Work) -> list[Tool]:
-    """Relative paths start at `folder`."""
+    """Return the file tools. Relative paths start at `folder`."""
     return [_read_tool(folder, work), _write_tool(folder, work), _patch_tool(folder, work)]
 
 
@@ -114,7 +114,7 @@ def _patch_tool(folder: Path, work: Work) -> Tool:
 
 
 async def permit(context: ToolContext, name: str, action: Action, place: Place, detail: str = "") -> None:
-    """Raises Refused, which says why."""
+    """Raise Refused with the reason unless this is permitted."""
     shown_detail = f"{place.path}\n{detail}" if detail else str(place.path)
     no = await context.refusal(Request(name, action, str(place.path), shown_detail))
     if no:
@@ -131,7 +131,7 @@ def _change(before: bytes | None, content: str) -> str:
 
 
 async def load(place: Place, labels: FileLabels) -> bytes:
-    """Return the content of a file. Raises OSError, for a missing file with names that are close to it."""
+    """Return the content of a file. Raises OSError; for a missing file it suggests similar names."""
     if not place.exists:
         raise Absent(place, labels)
     return await asyncio.to_thread(place.read, LARGEST)
@@ -142,7 +142,7 @@ async def _label(work: Work, place: Place, data: bytes) -> Trust:
 
 
 async def _labeled(outcome: Outcome, work: Work, place: Place, data: bytes) -> Outcome:
-    """Label what quotes a file like the file; what does not is our own words."""
+    """Label output that quotes a file like the file. Other output is in our own words."""
     if outcome.trust is Trust.AGENT:
         return outcome
     return Outcome(outcome.text, outcome.failed, await _label(work, place, data))
@@ -155,8 +155,7 @@ async def _store(place: Place, before: bytes | None, data: bytes, work: Work, co
 
 
 class Absent(FileNotFoundError):
-    """There is no such file. `near` are names in its folder that look alike, `trust` is the label of names
-    there."""
+    """There is no such file. `near` are similar names in its folder, `trust` is the label of names there."""
 
     def __init__(self, place: Place, labels: FileLabels) -> None:
         super().__init__(errno.ENOENT, os.strerror(errno.ENOENT), str(place.path))
@@ -172,14 +171,14 @@ def located(folder: Path, path: str) -> Path:
 
 
 def shown(path: str | Path) -> str:
-    """A name on one line, with nothing hidden in it."""
+    """Return a name on one line, with nothing hidden in it."""
     return "".join(
         each if each.isprintable() else each.encode("unicode_escape").decode() for each in str(path)
     )
 
 
 def failure(done: str, path: Path, error: OSError | ValueError | HoneError) -> Outcome:
-    """Say in our own words what could not be done."""
+    """Say in our own words why an operation failed."""
     trust = Trust.AGENT
     match error:
         case HoneError():
@@ -207,7 +206,7 @@ def decoded(data: bytes) -> str:
 
 
 def _lines(text: str) -> list[str]:
-    """As editors count them: only a line feed ends a line."""
+    """Split into lines as editors do: only a line feed ends a line."""
     lines = text.split("\n")
     return lines if lines[-1] else lines[:-1]
 
@@ -248,7 +247,7 @@ def _patched(text: str, find: str, replace: str, *, everywhere: bool) -> str | O
 
 
 def _rewritten(text: str, spans: list[tuple[int, int]], new: str) -> str:
-    """For text that was shown with escapes: what the escapes stand for stays as it is in the file."""
+    """Translate text that was shown with escapes: hidden characters of the file stay as they are."""
     kept, done = [], 0
     for start, end in spans:
         if start >= done:
@@ -265,7 +264,7 @@ def _positions(text: str, find: str) -> Iterator[int]:
 
 
 def _ended(text: str, like: str) -> str:
-    """The text with the line endings that most lines of `like` have."""
+    """Return the text with the line endings that most lines of `like` have."""
     if "\n" not in like:
         return text
     unix = text.replace("\r\n", "\n")
@@ -283,7 +282,7 @@ def _ambiguous(text: str, starts: list[int]) -> str:
 
 
 def _closest(text: str, find: str) -> str:
-    """The lines that look most like the first line to be found."""
+    """Return the lines most similar to the first line to be found."""
     wanted = next((line.strip() for line in find.split("\n") if line.strip()), "")[:200]
     whole = _lines(text)[:20_000]
     lines: dict[str, str] = {}
@@ -294,8 +293,8 @@ def _closest(text: str, find: str) -> str:
 
 
 def _difference(before: list[str], after: list[str]) -> str:
-    """A unified diff, without secrets. The lines both sides begin and end with stay out of it, for comparing
-    many is slow."""
+    """Return a unified diff, without secrets. Common lines at the start and end are skipped, since comparing
+    many lines is slow."""
     shortest = min(len(before), len(after))
     head = next((at for at in range(shortest) if before[at] != after[at]), shortest)
     rest = shortest - head
@@ -313,7 +312,7 @@ def _difference(before: list[str], after: list[str]) -> str:
 def _hunks(
     old: Sequence[str], new: Sequence[str], safe: tuple[Sequence[str], Sequence[str]], start: int
 ) -> Iterator[str]:
-    """What differs is told by the lines themselves, and shown in their `safe` form."""
+    """Yield the hunks of a diff. Lines are compared as they are, and shown in their `safe` form."""
     left, right = safe
     for group in seldom.difflib.SequenceMatcher(None, old, new).get_grouped_opcodes(AROUND):
         (_, first, _, second, _), (_, _, last, _, end) = group[0], group[-1]

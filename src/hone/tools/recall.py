@@ -20,9 +20,9 @@ from hone.tools.files import Positive
 
 MOST = 50
 WIDTH, BESIDE, WHOLE = 500, 160, 2_000
-"""Characters of a passage, of its neighbours, and of a message that is read."""
+"""The most characters of a passage, of its neighbors, and of a message that is read."""
 REACH = 4
-"""Messages before and after the one that is read."""
+"""Messages to show before and after the one that is read."""
 
 
 def recall_tool(recall: Recall, sessions: Sessions, clock: Clock) -> Tool:
@@ -48,22 +48,22 @@ def recall_tool(recall: Recall, sessions: Sessions, clock: Clock) -> Tool:
 
 
 async def find(recall: Recall, sessions: Sessions, query: Query) -> Outcome:
-    """Search the conversations and tell what was found. Raises HoneError."""
+    """Search the conversations and describe the hits. Raises HoneError."""
     found = await recall.search(query)
     hits = tuple([replace(hit, header=await _titled(sessions, hit.header)) for hit in found.hits])
     return Outcome(told(replace(found, hits=hits)), trust=_label(found))
 
 
 async def _titled(sessions: Sessions, header: Header) -> Header:
-    """Return the header without its title if foreign text was read in the session. Where a session was
-    brought in, a model may have made the title of that text, and no label covers a title."""
+    """Return the header without its title if foreign text was read in the session. In an imported session, a
+    model may have made the title from that text, and no label covers a title."""
     if not header.title or (await sessions.load(header.id)).transcript.trust > Trust.FOREIGN:
         return header
     return replace(header, title="")
 
 
 async def read_around(sessions: Sessions, beginning: str, at: int) -> Outcome:
-    """Return the messages around one of a conversation. Raises HoneError."""
+    """Return a conversation's messages around one message. Raises HoneError."""
     stored = await sessions.load(await sessions.find(beginning))
     nodes = stored.transcript.nodes
     first = max(1, min(at, len(nodes)) - REACH)
@@ -90,7 +90,7 @@ def told(found: SearchResult) -> str:
 
 
 def nothing(found: SearchResult) -> str:
-    """What was tried, and what to try instead."""
+    """Return what was tried, and what to try instead."""
     if found.empty:
         return "No conversation is stored yet, so there is nothing to search."
     if not found.tried:
@@ -109,7 +109,7 @@ def _remarks(found: SearchResult) -> list[str]:
 
 
 def _section(hits: Sequence[Hit], terms: Sequence[str]) -> list[str]:
-    """One conversation: its sessions, and in each the passages in the order they were said."""
+    """Return one conversation: its sessions, and in each the passages in order."""
     lines: list[str] = []
     for header in {hit.header.id: hit.header for hit in hits}.values():
         own = [hit for hit in hits if hit.header.id == header.id]
@@ -130,7 +130,7 @@ def _passages(hits: Sequence[Hit], terms: Sequence[str]) -> list[str]:
 
 
 def _line(passage: Passage, header: Header, terms: Sequence[str], width: int, mark: str = "") -> str:
-    """A message cannot look like another one: it is on one line, behind its number."""
+    """Return a message on one line, behind its number, so that it cannot imitate another one."""
     own = is_own_question(header, passage.number, passage.role, passage.trust)
     speaker = "hone to itself" if own else passage.role
     who = f"#{passage.number} {speaker}, {passage.at:%Y-%m-%d}, {passage.trust.name.lower()}{mark}"
@@ -139,7 +139,7 @@ def _line(passage: Passage, header: Header, terms: Sequence[str], width: int, ma
 
 
 def _highlight(text: str, terms: Sequence[str]) -> str:
-    """Mark the words that were looked for."""
+    """Mark the searched words."""
     marked = (f"**{piece}**" if found else piece for piece, found in pieces(text, terms))
     return "".join(marked).replace("** **", " ")
 
@@ -154,6 +154,6 @@ def _called(header: Header) -> str:
 
 
 def _label(found: SearchResult) -> Trust:
-    """The lowest of all that is shown; never better than the agent's own words, among which it stands."""
+    """Return the lowest label of what is shown. It is never better than the agent's own words around it."""
     shown = [each for hit in found.hits for each in (hit.passage, hit.before, hit.after) if each]
     return min(Trust.AGENT, lowest(each.trust for each in shown))

@@ -29,18 +29,18 @@ from hone.tools.files import FILE_ERRORS, Absent, Positive, decoded, failure, lo
 LARGEST = 2**20
 WIDEST = 300
 REACH = 2_000
-"""Characters of a line that are searched: patterns that backtrack take long on long lines."""
+"""The most characters of a line to search: patterns that backtrack are slow on long lines."""
 DEEPEST = 100
-"""Folders one below the other."""
+"""The deepest nesting of folders."""
 IGNORED = frozenset((".git", ".hg", ".svn", ".tox", ".venv", "__pycache__", "node_modules"))
 CACHE = regex(r"\.\w+_cache")
 _NOTHING = regex(r"(?!)")
 Glob = tuple[re.Pattern[str] | None, ...]
-"""One pattern per part of a path; None stands for `**`, any number of parts."""
+"""One pattern per part of a path. None stands for `**`, any number of parts."""
 
 
 def search_tool(folder: Path, work: Work) -> Tool:
-    """Relative paths start at `folder`."""
+    """Return the search tool. Relative paths start at `folder`."""
 
     @tool(effects={Effect.READ}, readonly=True, kind=ToolKind.FILE)
     async def search_files(
@@ -63,7 +63,7 @@ def search_tool(folder: Path, work: Work) -> Tool:
         except FILE_ERRORS as error:
             return failure("searched", located(folder, path), error)
         finally:
-            query.stop.set()  # a cancelled task leaves its thread behind; this ends it
+            query.stop.set()  # a cancelled task leaves its thread behind; this stops the thread
 
     return search_files
 
@@ -79,7 +79,7 @@ class IgnoreRule(Struct, frozen=True):
 
 @dataclass(slots=True)
 class Search:
-    """What is sought, a count of what was left out, and the label of what was found."""
+    """A search: its pattern, counts of what was left out, and the label of what was found."""
 
     regex: re.Pattern[str] | None
     globs: tuple[Glob, ...]
@@ -98,7 +98,7 @@ class Search:
 
 
 class SearchedFile(Struct, frozen=True):
-    """A file in a folder that is open, with its real path and its path in parts below the start."""
+    """A file in an open folder, with its real path and its path below the start, in parts."""
 
     folder: int
     path: Path
@@ -149,7 +149,7 @@ def _remarks(query: Search) -> Iterator[str]:
 
 
 def _matches(files: Iterator[SearchedFile], label: str, query: Search) -> Iterator[str]:
-    """Lines are matched as they are, and shown as they read in the redacted file."""
+    """Yield matching lines. They are matched as they are, and shown as in the redacted file."""
     for file in files:
         data = _content(file, query)
         lines = _lines(data, query)
@@ -189,7 +189,7 @@ def _lines(data: bytes | None, query: Search) -> list[str]:
 
 
 def _files(place: Place, query: Search) -> Iterator[SearchedFile]:
-    """Yield each file below a place in the order of names. Links are not followed."""
+    """Yield each file below a path, sorted by name. Links are not followed."""
     if not place.is_folder:
         yield SearchedFile(place.folder, place.path, ())
         return
@@ -205,7 +205,7 @@ def _walk(
     rules: tuple[IgnoreRule, ...],
     query: Search,
 ) -> Iterator[SearchedFile]:
-    """Walk a folder that is open, and close it."""
+    """Walk an open folder, and close it."""
     try:
         entries = _listed(folder, query)
         if (".gitignore", False, True) in entries:
@@ -241,7 +241,7 @@ def _entered(folder: int, name: str, query: Search) -> int | None:
 
 
 def _listed(folder: int, query: Search) -> list[tuple[str, bool, bool]]:
-    """Name, is it a folder, is it a file; neither for a link."""
+    """Return the name of an entry, and whether it is a folder or a file; a link is neither."""
     try:
         with os.scandir(folder) as entries:
             return sorted(
@@ -255,7 +255,7 @@ def _listed(folder: int, query: Search) -> list[tuple[str, bool, bool]]:
 
 
 def _inherited(start: Path) -> tuple[tuple[str, ...], tuple[IgnoreRule, ...]]:
-    """Where `start` lies in its repository, and the rules that come from above it."""
+    """Return the path of `start` inside its repository, and the rules from the folders above it."""
     top = next((each for each in (start, *start.parents) if (each / ".git").exists()), start)
     above = start.relative_to(top).parts
     rules: tuple[IgnoreRule, ...] = ()
@@ -283,7 +283,7 @@ def _rule(line: str, base: tuple[str, ...]) -> IgnoreRule:
 
 
 def _ignored(parts: tuple[str, ...], is_folder: bool, rules: tuple[IgnoreRule, ...]) -> bool:
-    """The last rule that fits decides."""
+    """Tell whether a path is ignored. The last matching rule decides."""
     for rule in reversed(rules):
         if (is_folder or not rule.folders) and fits(rule.glob, parts[len(rule.base) :]):
             return not rule.negated
@@ -291,7 +291,8 @@ def _ignored(parts: tuple[str, ...], is_folder: bool, rules: tuple[IgnoreRule, .
 
 
 def globbed(pattern: str) -> Glob:
-    """A pattern without a slash is for names in any folder, one with a slash for paths from the top."""
+    """Parse a glob. A pattern without a slash is for names in any folder, one with a slash for paths from the
+    top."""
     parts = pattern.strip("/").split("/")
     if "/" not in pattern:
         parts.insert(0, "**")
@@ -299,7 +300,8 @@ def globbed(pattern: str) -> Glob:
 
 
 def fits(glob: Glob, parts: tuple[str, ...]) -> bool:
-    """Of several `**` only the last one seen needs another try, so the work is bounded by the two lengths."""
+    """Tell whether a path matches. After a mismatch only the last `**` needs another try, so the work is
+    bounded by the two lengths."""
     if len(glob) == 2 and glob[0] is None and glob[1]:
         return bool(parts and glob[1].match(parts[-1]))
     at = here = retry = 0
@@ -319,7 +321,7 @@ def fits(glob: Glob, parts: tuple[str, ...]) -> bool:
 
 
 def _alternatives(glob: str) -> list[str]:
-    """`*.{js,ts}` is two patterns."""
+    """Expand braces: `*.{js,ts}` is two patterns."""
     outside, inside = re.split(r"\{[^{}]*\}", glob), re.findall(r"\{([^{}]*)\}", glob)
     choices = [each.split(",") for each in inside]
     return [
@@ -333,8 +335,8 @@ _REPEATED = regex(r"[*+]|\{\d*,\}|\{(?:\d*,)?\d{2,}\}")
 
 
 def _risk(pattern: str) -> str:
-    """Why a pattern might never come to an end. The matcher cannot be interrupted and the process would stand
-    still with it, so a group that repeats must not hold anything that repeats or chooses."""
+    """Return why a pattern might never finish. The matcher cannot be interrupted and would block the process,
+    so a group that repeats must not contain anything that repeats or chooses."""
     if len(pattern) > 1_000:
         return "it is longer than 1,000 characters"
     variable = [False]

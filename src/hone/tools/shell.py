@@ -30,12 +30,12 @@ from hone.tools.define import tool
 from hone.tools.doubts import CommandRequest, Judge
 
 LONGEST = 100_000
-"""Bytes of a command; the system takes a little more in one argument."""
+"""The most bytes of a command; the system allows a little more in one argument."""
 MOST = 20
-"""Background processes at a time."""
+"""The most background processes at a time."""
 
-# The command is the first argument, where to start the second, the folder to fall back to the third. Where
-# the shell ends goes to a pipe of its own, so no output can be taken for it.
+# Arguments: the command, where to start it, and the folder to fall back to. The shell writes its last
+# folder to a separate pipe, so no output can be mistaken for it.
 _SCRIPT = (
     'trap "pwd -P >&3 2>/dev/null" EXIT; '
     'cd -- "$2" 2>/dev/null || { cd -- "$3" && echo "(back in $3: $2 no longer exists)"; }; '
@@ -77,7 +77,7 @@ class Shell:
 
     @property
     def tools(self) -> Sequence[Tool]:
-        """Made anew, so that a shell ends with its tools."""
+        """Return new tools, so that a shell ends with its tools."""
         return _terminal(self), _process(self), _code(self)
 
     async def close(self) -> None:
@@ -94,14 +94,14 @@ class Shell:
     def launch(
         self, argv: Sequence[str], choice: SandboxChoice, context: ToolContext, *, network: bool
     ) -> Launch:
-        """Who only plans, writes nothing. Raises SandboxUnavailable."""
+        """Start a command. A planning agent gets a read-only sandbox. Raises SandboxUnavailable."""
         return self.workspace.launch(argv, choice, network=network, read_only=only_looks(context))
 
     def around(self, text: str, context: ToolContext, *, network: bool) -> AbstractAsyncContextManager[None]:
         return self.work.around_command(self.workspace.folder, text, context, network=network)
 
     def observe(self, stack: AsyncExitStack, running: Running) -> None:
-        """Stay around a process in the background until it has ended."""
+        """Keep the stack open until a background process has ended."""
 
         async def until_the_end() -> None:
             async with stack:
@@ -121,7 +121,7 @@ class Shell:
         return ""
 
     def note(self, job: BackgroundProcess) -> str:
-        """The name under which the job is found again. The oldest that have ended are forgotten."""
+        """Return the name of a background job. The oldest ended jobs are forgotten."""
         ended = [id for id, each in self.jobs.items() if each.running.code is not None]
         for id in ended[: max(0, len(self.jobs) + 1 - MOST)]:
             del self.jobs[id]
@@ -134,7 +134,7 @@ class Shell:
         return [shell, "-c", _SCRIPT, shell, command, self.place, str(self.workspace.folder)]
 
     def arrive(self, report: bytes) -> str:
-        """Takes over where a command ended; says where if that is somewhere else."""
+        """Adopt the folder where a command ended. Return a notice if it changed."""
         place = os.fsdecode(report.removesuffix(b"\n"))
         if not place.startswith("/") or "\0" in place or place == self.place:
             return ""
@@ -247,14 +247,15 @@ def _code(shell: Shell) -> Tool:
 
 
 def _is_ours(ended: Ended, *, network: bool) -> bool:
-    """Whether the result is all our own words: the command printed nothing, and reached nothing."""
+    """Tell whether the result is all our own words: the command printed nothing, and reached nothing."""
     return not (ended.output or ended.notes or network)
 
 
 def told(
     ended: Ended, choice: SandboxChoice, timeout: float, walls: str, trust: Trust, place: str = ""
 ) -> Outcome:
-    """`walls` says what may have made it fail; `place` is where the shell stands now, if that changed."""
+    """Describe the result. `walls` says which limits may have made it fail; `place` is the shell's new
+    folder, if it changed."""
     failed = ended.timed_out or ended.code != 0
     stopped = f"stopped after {timeout:g} s, with everything it started"
     facts = [stopped if ended.timed_out else named(ended.code), f"{ended.seconds:.1f} s"]
@@ -279,7 +280,7 @@ def walls(context: ToolContext, *, network: bool) -> str:
 
 
 def named(code: int) -> str:
-    """An exit code, with the signal it stands for."""
+    """Return an exit code, with the signal that it stands for."""
     try:
         return f"exit code {code} ({signal.Signals(code - 128).name})" if code > 128 else f"exit code {code}"
     except ValueError:

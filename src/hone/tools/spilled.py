@@ -1,4 +1,4 @@
-"""Read long results of tools that lie in a database elsewhere as if they were files of this home."""
+"""Read long results of tools that are stored in a remote database as if they were files of this home."""
 
 import asyncio
 import json
@@ -17,12 +17,12 @@ from hone.files.atomic import write
 from hone.tools.wrappers import Wrapper
 
 _NAMED = regex(r'"(?:[^"\\]*/)?spill/(?:[0-9a-f]{16}/)?(?P<name>[A-Za-z0-9_-]{1,64}-[0-9a-f]{16}\.txt)"')
-"""The path of a long result among the arguments of a call. The home in it may be that of another machine."""
+"""The path of a long result among a call's arguments. Its home may be on another machine."""
 
 
 class SpillReader(Wrapper, frozen=True):
-    """Gives a file tool the results that its call names. Each lies in the home for as long as the call takes,
-    so that erasing it from the database is enough."""
+    """Provides a file tool with the results that its call names. Each is in the home only during the call, so
+    that erasing it from the database is enough."""
 
     documents: Documents
     home: Path
@@ -38,7 +38,7 @@ class SpillReader(Wrapper, frozen=True):
             await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 
     def _fetch(self, arguments: str, folder: Path) -> str:
-        """Return the arguments with paths of this home in place of those that are in the database."""
+        """Return the arguments with paths in this home instead of those in the database."""
         for found in list(_NAMED.finditer(arguments)):
             data = self._read(found["name"])
             if data is not None and not os.path.lexists(found.group().strip('"')):
@@ -51,4 +51,4 @@ class SpillReader(Wrapper, frozen=True):
         try:
             return self.documents.read(SPILL, name)
         except StoreError:
-            return None  # the tool says that there is no such file
+            return None  # the tool reports that there is no such file

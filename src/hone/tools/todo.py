@@ -25,7 +25,7 @@ Written = dict[str, tuple[TodoItem, ...] | None]
 
 
 def todos(transcript: Transcript) -> tuple[TodoItem, ...]:
-    """The list as it stands after the last result in the transcript."""
+    """Return the list as of the last result in the transcript."""
     items: tuple[TodoItem, ...] = ()
     pending: dict[str, ToolCall] = {}
     for message in transcript:
@@ -51,7 +51,7 @@ def todo(
 
 
 def read_items(arguments: str) -> tuple[TodoItem, ...] | None:
-    """Return the list that a call wrote; None if it only read."""
+    """Return the list that a call wrote; None if the call only read."""
     try:
         written = msgspec.json.decode(arguments.strip() or "{}", type=Written, strict=False)
     except (ValueError, RecursionError):

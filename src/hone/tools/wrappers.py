@@ -23,12 +23,12 @@ from hone.core.work import Reasons, reasons_of_call
 _FAULTS = (re.error, ArithmeticError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
 _FRAMES = 3
 _BRINGING = frozenset({Effect.READ, Effect.EXECUTE, Effect.NETWORK, Effect.SPAWN})
-"""What brings somebody else's words into the conversation."""
+"""Effects that bring other people's words into the conversation."""
 _CHANGING = frozenset({Effect.WRITE, Effect.EXECUTE})
 
 
 class Wrapper(Struct, frozen=True):
-    """A tool as the model sees it; a subclass says what else happens when it runs."""
+    """A tool as the model sees it. A subclass adds what else happens when it runs."""
 
     tool: Tool
 
@@ -38,7 +38,7 @@ class Wrapper(Struct, frozen=True):
 
 
 class Permitted(Wrapper, frozen=True):
-    """Asks for permission on behalf of a tool that changes something and does not ask by itself."""
+    """Asks for permission for a tool that changes something and does not ask on its own."""
 
     async def run(self, call: ToolCall, context: ToolContext) -> Outcome:
         if self.spec.effects & _CHANGING and not self.spec.readonly:
@@ -51,8 +51,8 @@ class Permitted(Wrapper, frozen=True):
 
 
 class Withholding(Wrapper, frozen=True):
-    """Tells of a result whether it is foreign only because the owner has not trusted `folder`. What is not
-    told here stays foreign when the owner trusts it later: text from the network, from servers and other
+    """Reports for each result whether it is foreign only because the owner has not trusted `folder`. Other
+    results stay foreign when the owner trusts it later: text from the network, from servers and other
     folders, and the output of commands that can read an untrusted folder."""
 
     folder: Path
@@ -69,7 +69,7 @@ class Withholding(Wrapper, frozen=True):
 
 
 class SafeTool(Wrapper, frozen=True):
-    """What a tool raises becomes a result, and no result shows secrets or hides letters."""
+    """Turns errors into results, and shows no secrets and no hidden characters."""
 
     redact: Callable[[str], str]
 
@@ -82,7 +82,7 @@ class SafeTool(Wrapper, frozen=True):
         return self._cleared(outcome)
 
     def _cleared(self, outcome: Outcome) -> Outcome:
-        """A search for secrets that fails withholds the result."""
+        """Return a result without secrets. If the search for secrets fails, the result is withheld."""
         try:
             return replace(outcome, text=visible(self.redact(outcome.text)))
         except _FAULTS as error:
@@ -92,19 +92,19 @@ class SafeTool(Wrapper, frozen=True):
 
 
 def _label(tool: Tool) -> Trust:
-    """Return the label of what a tool raises: an error may quote what the tool has read."""
+    """Return the label of an error: it may quote what the tool has read."""
     effects = tool.spec.effects
     return Trust.AGENT if effects and not effects & _BRINGING else Trust.FOREIGN
 
 
 class Capped(Wrapper, frozen=True):
-    """A cap on what a result may weigh in the history: the rest goes to a document, which tools read as a
-    file of the home. Goes around SafeTool, never inside it: it must not hold what the history may not."""
+    """Limits the size of a result in the history. The rest goes to a document, which tools read as a file of
+    the home. It wraps SafeTool, never the reverse: the document must not hold what the history may not."""
 
     documents: Documents
     home: Path
     limit: int = 20_000
-    """In characters, the note about what was left out included."""
+    """In characters, including the note about what was left out."""
 
     async def run(self, call: ToolCall, context: ToolContext) -> Outcome:
         outcome = await self.tool.run(call, context)
@@ -122,8 +122,8 @@ class Capped(Wrapper, frozen=True):
 
 
 def keep(documents: Documents, tool: str, text: str) -> str:
-    """Store the text, once per content, and return its name. It is durable by then: the conversation names
-    it."""
+    """Store the text, once per content, and return its name. It is durable when this returns, since the
+    conversation names it."""
     data = sound(text).encode()
     name = f"{re.sub(r'[^A-Za-z0-9_-]', '_', tool)[:64]}-{digest(data)[:16]}.txt"
     documents.write(SPILL, name, data)
@@ -131,7 +131,7 @@ def keep(documents: Documents, tool: str, text: str) -> str:
 
 
 def cut(text: str, where: str, limit: int) -> str:
-    """Head and tail of the text with a note between them, together within the limit."""
+    """Return head and tail of the text with a note between them, together within the limit."""
     room = max(0, limit - len(_note(len(text), where)))
     head, tail = room - room // 2, room // 2
     note = _note(len(text) - room, where)

@@ -1,7 +1,7 @@
-"""What the servers on one database have in common: who may come in at one may come in at all.
+"""State that the servers on one database share: whoever may sign in at one may sign in at all.
 
-Each home keeps its own key in serve.key. The database has a digest of every home's key, and one secret that
-seals the cookies of all servers.
+Each home keeps its key in serve.key. The database has a digest of every home's key, and one secret that seals
+the cookies of all servers.
 """
 
 import hmac
@@ -43,8 +43,8 @@ class SharedAccess:
         self._homes = share(values, HOMES, _Homes())
 
     def join(self, home: Path, key: str, clock: Clock) -> None:
-        """Make the key of a home valid at every server. If it replaces another one, every cookie ends, as it
-        does in a home with its own database."""
+        """Make the key of a home valid at every server. If it replaces another one, every cookie ends, as in
+        a home with its own database."""
         name, tag, before = str(import_object(NAME_HOME)(home)), digest(key), ""
 
         def put(known: _Homes) -> _Homes:
@@ -75,8 +75,8 @@ def open_place(home: Path, database: str) -> Path | SharedValues:
 
 
 def adopt_keys(home: Path, values: SharedValues) -> None:
-    """Bring API keys over that a home has in a file from before it had a database elsewhere. The file goes:
-    a key that is removed later must not come back."""
+    """Move API keys that a home stored in a file before it had a remote database. The file is deleted: a key
+    that is removed later must not come back."""
     path = home / api_keys.FILE
     with suppress(FileNotFoundError, msgspec.MsgspecError):
         with open_file(path) as file:

@@ -1,4 +1,4 @@
-"""Where the home's server listens, for commands that are about it."""
+"""Publish where the home's server listens, for commands that need it."""
 
 import socket
 from collections.abc import Iterator
@@ -13,9 +13,9 @@ from hone.files.atomic import open_file, write
 FILE = "serve-address.json"
 LARGEST = 10_000
 PATIENCE = 1.0
-"""Seconds that a server has to accept a connection."""
+"""Seconds that a server gets to accept a connection."""
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}
-"""Where a server that listens everywhere is reached from its own machine."""
+"""How to reach a server that listens everywhere, from its own machine."""
 
 
 class PublishedAddress(Struct, frozen=True):
@@ -28,7 +28,8 @@ class PublishedAddress(Struct, frozen=True):
 
 @contextmanager
 def published(home: Path, address: PublishedAddress) -> Iterator[None]:
-    """Tell commands of this home where its server is, until it ends. With two, the later one is told."""
+    """Tell commands of this home where its server is, until it ends. If there are two, the later one is
+    published."""
     path = home / FILE
     with suppress(OSError):
         write(path, msgspec.json.encode(address))

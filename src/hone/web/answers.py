@@ -71,7 +71,7 @@ def failure(
 
 
 def told(error: HoneError) -> tuple[int, str]:
-    """The status and the kind of an error."""
+    """Return the status and the type of an error."""
     return next((status, kind) for each, status, kind in STATUS if isinstance(error, each))
 
 
@@ -97,7 +97,8 @@ async def on_http_error(_: Request, error: Exception) -> Response:
 
 
 async def on_crash(_: Request, error: Exception) -> Response:
-    """Its place in the code is in the log of the server; who asked learns only what it is called."""
+    """Return an answer for a crash. Its place in the code goes to the server's log; the client only gets its
+    type."""
     response = failure(
         500, "internal_error", f"The server failed with {type(error).__name__}; its log has more."
     )
@@ -106,7 +107,8 @@ async def on_crash(_: Request, error: Exception) -> Response:
 
 
 def add_security_headers(send: Send) -> Send:
-    """Put the headers on every answer, whoever made it. A file of the page may say how long it is kept."""
+    """Add the headers to every answer, wherever it was made. A file of the page may set how long it is
+    cached."""
 
     async def pass_on(message: Message) -> None:
         if message["type"] == "http.response.start":

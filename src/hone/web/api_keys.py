@@ -1,7 +1,7 @@
-"""API keys beside the home's own: each has a name and is for a person or for a program.
+"""API keys besides the home's own: each has a name and is for a person or for a program.
 
-A key is shown once, when it is made; the home keeps its digest. The server looks at the file with each
-request, so a key that was removed stops at once.
+A key is shown once, when it is made; the home keeps its digest. The server checks the file with each request,
+so a removed key stops working at once.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ FILE, LOCK, USES = "serve-keys.json", "serve-keys.lock", "serve-keys-used.json"
 MARK = "hone-"
 """How a key begins, so that people and scanners recognize it."""
 OFTEN = timedelta(minutes=1)
-"""The last use of a key is written down at most this often."""
+"""The last use of a key is recorded at most this often."""
 LARGEST = 1_000_000
 EMPTY = b"{}"
 """A document that was never written."""
@@ -36,7 +36,7 @@ NAME = regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 class KeyKind(StrEnum):
-    """Whose words come with a key: those of a person are the owner's, those of a program are foreign."""
+    """Whose words come with a key: a person's are the owner's, a program's are foreign."""
 
     PERSON = "person"
     PROGRAM = "program"
@@ -64,7 +64,7 @@ class ApiKeys:
         self._noted: dict[str, datetime] = {}
 
     def list(self) -> tuple[ApiKey, ...]:
-        """All keys in the order they were made. Raises StoreError if they cannot be read."""
+        """Return all keys in the order they were made. Raises StoreError if they cannot be read."""
         if self._values:
             return _decode(self._values.read(FILE) or EMPTY, "The database")
         assert self._home is not None
@@ -81,7 +81,7 @@ class ApiKeys:
         return self._read[1]
 
     def find(self, word: str) -> ApiKey | None:
-        """The key with this text. Without a file that can be read there is none."""
+        """Return the key with this text. Without a readable file there is none."""
         wanted, found = digest(word), None
         for key in self._valid():
             if hmac.compare_digest(wanted, key.digest):
@@ -89,7 +89,7 @@ class ApiKeys:
         return found
 
     def has(self, tag: str) -> bool:
-        """Whether the key with this digest is still there."""
+        """Tell whether the key with this digest still exists."""
         return any(hmac.compare_digest(tag, key.digest) for key in self._valid())
 
     def _valid(self) -> tuple[ApiKey, ...]:
@@ -97,11 +97,11 @@ class ApiKeys:
             return self.list()
         except StoreError:
             if self._values:
-                raise  # a database that does not answer now is no reason to call a key wrong
+                raise  # a database that does not answer does not make a key wrong
             return ()
 
     def add(self, name: str, kind: KeyKind) -> str:
-        """Make a key and return its text, which is kept nowhere. Raises Refused."""
+        """Make a key and return its text, which is stored nowhere. Raises Refused."""
         if not NAME.fullmatch(name):
             raise Refused(
                 f"{visible(name)!r} cannot be the name of a key. Use up to 64 letters, digits and . _ -"
@@ -120,7 +120,7 @@ class ApiKeys:
         return word
 
     def adopt(self, keys: tuple[ApiKey, ...]) -> None:
-        """Add keys that were made elsewhere. One whose name is taken is left out."""
+        """Add keys that were made elsewhere. Skip one whose name is taken."""
 
         def put(known: tuple[ApiKey, ...]) -> tuple[ApiKey, ...]:
             names = {key.name for key in known}
@@ -129,7 +129,7 @@ class ApiKeys:
         self._change(put)
 
     def remove(self, name: str) -> ApiKey:
-        """Raises Missing if there is no such key."""
+        """Raise Missing if there is no such key."""
         gone: list[ApiKey] = []
 
         def put(keys: tuple[ApiKey, ...]) -> tuple[ApiKey, ...]:
@@ -142,7 +142,7 @@ class ApiKeys:
         return gone[0]
 
     def note_use(self, key: ApiKey) -> None:
-        """Write down when a key was used, at most once a minute, and go on if the disk refuses."""
+        """Record when a key was used, at most once a minute. Ignore a failing disk."""
         now = self._clock.now()
         before = self._noted.get(key.digest)
         if before is not None and now - before < OFTEN:
@@ -162,7 +162,7 @@ class ApiKeys:
                 write(self._home / USES, put(self.uses()), durable=False)
 
     def uses(self) -> Mapping[str, datetime]:
-        """When each key was last used, by its digest, to the minute."""
+        """Return when each key was last used, by its digest, to the minute."""
         if self._values:
             return _decode_uses(self._values.read(USES))
         assert self._home is not None
@@ -213,10 +213,10 @@ def _unreadable(where: str) -> StoreError:
 
 
 def digest(word: str) -> str:
-    """Long random keys need no salt and no slow hash."""
+    """Hash a key. Long random keys need no salt and no slow hash."""
     return hashlib.sha256(word.encode()).hexdigest()
 
 
 def _version(status: os.stat_result) -> object:
-    """Tells one state of the file from the next: each is a new file."""
+    """Return a version of the file: each state is a new file."""
     return status.st_ino, status.st_mtime_ns, status.st_size

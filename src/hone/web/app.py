@@ -46,7 +46,8 @@ def operations() -> tuple[Operation, ...]:
 
 
 def create_app(state: ServerState, hosts: Collection[str]) -> Starlette:
-    """`hosts` are the names it answers to, as a browser writes them: with the port, if there is one."""
+    """Create the application. `hosts` are the names it answers to, as a browser writes them: with the port,
+    if there is one."""
     every = operations()
     programs = [each.path for each in every if each.for_programs]
     return Starlette(

@@ -32,17 +32,18 @@ JSON = "application/json"
 FORM = "application/x-www-form-urlencoded"
 LARGEST_FORM = 10_000
 LARGEST = 20 * 1024 * 1024
-"""Bytes of a request."""
+"""The most bytes of a request."""
 PAUSE = 60.0
-"""Seconds that an address with many wrong keys is asked to wait."""
+"""Seconds that an address with many wrong keys has to wait."""
 GUESSED = "There were many wrong keys from your address. Try again in a minute."
 FLOODED = "These are more requests than your limit allows. Wait, and try again."
 FILES = "/static/"
-"""Where the files of the page are: the same for everybody, and a browser takes sixty of them at once."""
+"""The folder of the page's files: they are the same for everybody, and a browser requests sixty of them at
+once."""
 LASTING = ("/events", "/v1/chat/completions")
-"""How the paths end whose requests wait for a model or for news."""
+"""The ends of paths whose requests wait for a model or for news."""
 VISITOR = "hone.visitor"
-"""Where a request says which user sends it."""
+"""The key in a request's scope for the user who sends it."""
 NOT_FOR_PROGRAMS = (
     "This key is for a program, and programs use {} only. "
     "For everything else make a key for a person: hone serve keys add NAME --for person"
@@ -50,8 +51,8 @@ NOT_FOR_PROGRAMS = (
 
 
 class AuthMiddleware:
-    """Around the whole app, so that a route cannot be forgotten. `hosts` are the only names it answers to,
-    `programs` the only paths that the key of a program reaches. A user's request gets that user's state."""
+    """Wraps the whole app, so that no route can be forgotten. `hosts` are the only names it answers to,
+    `programs` the only paths that a program's key reaches. A user's request gets that user's state."""
 
     def __init__(
         self, app: ASGIApp, state: ServerState, hosts: Collection[str], programs: Collection[str] = ()
@@ -119,7 +120,8 @@ class AuthMiddleware:
             await self._app(scope, receive, send)
 
     async def _judge(self, scope: Scope, receive: Receive) -> Response | None:
-        """What to answer instead of what was asked. Nobody comes in while the database does not answer."""
+        """Return the answer that replaces the requested one, if any. Nobody is admitted while the database
+        does not answer."""
         try:
             refusal = await self._keys.ask(lambda: self._refusal(scope))
             if refusal is None and scope["path"] == LOGIN:
@@ -136,7 +138,7 @@ class AuthMiddleware:
         return refusal
 
     def _validity(self, who: ApiCaller, keys: Keys | UserKeys) -> Callable[[], Awaitable[bool]]:
-        """Whether somebody may still be here. A database is asked once a second, a file each time."""
+        """Tell whether somebody still has access. A database is asked once a second, a file each time."""
         known, until = True, time.monotonic() + LOOK if isinstance(keys, UserKeys) else 0.0  # was just asked
 
         async def is_valid() -> bool:
@@ -144,17 +146,17 @@ class AuthMiddleware:
             if keys.is_remote and time.monotonic() < until:
                 return known
             until = time.monotonic() + LOOK
-            with suppress(StoreError):  # who came in stays, until it is known better
+            with suppress(StoreError):  # whoever is signed in stays, until the database says otherwise
                 known = await keys.ask(lambda: keys.accepts(who))
             return known
 
         return is_valid
 
     def _refusal(self, scope: Scope) -> Response | None:
-        """What to answer instead of what was asked; None: it may be asked."""
+        """Return the answer that refuses a request; None if it is allowed."""
         head = _Head(scope)
         if scope["path"] in OPEN and scope["method"] in SAFE:
-            return None  # a load balancer asks by address, and there is nothing to learn
+            return None  # a load balancer asks by address, and the answer reveals nothing
         if head.one("host") not in self._hosts:
             return failure(403, "forbidden_host", "This server does not answer to that name.")
         if not self._is_own(head):
@@ -178,14 +180,15 @@ class AuthMiddleware:
         return None
 
     def _is_own(self, head: "_Head") -> bool:
-        """What a browser says of the page that asks. A port of the same host is somebody else."""
+        """Tell whether the page that asks is our own, by what the browser says. Another port of the same host
+        is not."""
         origin, host = head.one("origin"), head.one("host")
         if origin is not None and origin not in (f"http://{host}", f"https://{host}"):
             return False
         return head.one("sec-fetch-site") in (None, "same-origin", "none")
 
     def _visitor(self, scope: Scope, head: "_Head") -> Visitor | None:
-        """Raises TooManyGuesses."""
+        """Return who sends a request. Raises TooManyGuesses."""
         gate, address = self._gate, _address(scope)
         # A browser names its page whenever something may change.
         is_named = scope["method"] in SAFE or head.one("origin") is not None
@@ -212,7 +215,7 @@ class AuthMiddleware:
         return Visitor(who) if who else None
 
     def _login(self, scope: Scope, head: "_Head") -> Response:
-        """By a link or, for programs, by HTTP's own dialog. A browser is shown the form."""
+        """Sign in by a link or, for programs, by HTTP's own dialog. A browser gets the form."""
         if scope["method"] not in SAFE:
             return failure(405, "method_not_allowed", "Log in with GET or POST.")
         query = parse_qs(scope["query_string"].decode("latin-1"))
@@ -237,7 +240,7 @@ class AuthMiddleware:
         return Visitor(who) if who else None
 
     def _check_form(self, head: "_Head") -> Response | None:
-        """None if the form of our own page may be read."""
+        """Return why the form may not be read; None if it comes from our own page."""
         if head.one("origin") is None:
             return failure(403, "forbidden_origin", "Log in with the form at /login.")
         if head.media_type != FORM or head.length > LARGEST_FORM:
@@ -245,8 +248,8 @@ class AuthMiddleware:
         return None
 
     async def _sign_in(self, scope: Scope, receive: Receive) -> Response:
-        """By what was typed into the form: the password, or a key where there are users. Wrong passwords are
-        answered late, and not at all after some. Raises TooManyGuesses."""
+        """Sign in with what was typed into the form: the password, or a key where there are users. Wrong
+        passwords are answered late, and after some not at all. Raises TooManyGuesses."""
         head, data = _Head(scope), b""
         more = True
         while more and len(data) <= LARGEST_FORM:
@@ -289,7 +292,7 @@ class AuthMiddleware:
 
 
 class _Head:
-    """The headers of a request. One that comes twice is as good as none."""
+    """The headers of a request. One that appears twice counts as missing."""
 
     def __init__(self, scope: Scope) -> None:
         self._raw: dict[str, list[str]] = {}
@@ -300,7 +303,7 @@ class _Head:
         return self._raw.get(name, [])
 
     def one(self, name: str) -> str | None:
-        """An empty text, which nothing equals, where there are several."""
+        """Return a header, or an empty text, which equals nothing, if there are several."""
         found = self._raw.get(name, ())
         return (found[0] if len(found) == 1 else "") if found else None
 
@@ -340,7 +343,7 @@ def _is_file(scope: Scope) -> bool:
 
 
 def _address(scope: Scope) -> str:
-    """Where a request comes from."""
+    """Return the address that a request comes from."""
     client = scope.get("client")
     return str(client[0]) if client else ""
 
@@ -350,7 +353,7 @@ def _later(status: int, kind: str, message: str, wait: float) -> Response:
 
 
 def _bounded(receive: Receive) -> Receive:
-    """A body without a length is cut off where it gets too long, and so is no JSON."""
+    """Limit a body. One without a length is cut off where it gets too long, and so is not valid JSON."""
     total = 0
 
     async def bounded() -> Message:

@@ -10,18 +10,18 @@ from typing import Any
 from msgspec import Struct
 
 KEPT = 4_000
-"""Signals that a channel remembers."""
+"""How many signals a channel remembers."""
 BEHIND = 8_000
-"""Signals that may wait for a slow listener before it is told to look anew."""
+"""How many signals may wait for a slow listener before it has to reload."""
 RESET = "reset"
-"""What was missed is no longer there: read the state again."""
+"""The missed signals are gone: reload the state."""
 BEAT = "beat"
 EVERYWHERE = ""
-"""The channel of what concerns no single conversation."""
+"""The channel of anything that concerns no single conversation."""
 
 
 CLEAR = "clear"
-"""What was said in a channel is said; only other servers are told."""
+"""Signals of a channel are over; only other servers hear of this."""
 
 PassOn = Callable[[str, str, Mapping[str, Any]], None]
 
@@ -43,11 +43,11 @@ class Channel:
     kept: deque[Signal] = field(default_factory=lambda: deque(maxlen=KEPT))
     listeners: set[asyncio.Queue[Signal | None]] = field(default_factory=set)
     forgotten: int = 0
-    """The last number that is no longer kept."""
+    """The number of the last signal that is no longer kept."""
 
 
 class Bus:
-    """`name` tells this bus from the one an earlier process had."""
+    """`name` distinguishes this bus from that of an earlier process."""
 
     def __init__(self) -> None:
         self.name = os.urandom(4).hex()
@@ -58,11 +58,11 @@ class Bus:
         self._interest: Callable[[], object] = lambda: None
 
     def follow(self, pass_on: PassOn, interest: Callable[[], object]) -> None:
-        """Let somebody hear all that is said here, and that the listeners of a channel have changed."""
+        """Let a follower hear every signal here, and when the listeners of a channel change."""
         self._pass_on, self._interest = pass_on, interest
 
     def publish(self, channel: str, kind: str, data: Mapping[str, Any], *, here: bool = False) -> None:
-        """`here`: for the clients of this server only; it comes from another one."""
+        """Publish a signal. `here`: only for this server's clients, since it comes from another server."""
         if not here:
             self._pass_on(channel, kind, data)
         self._number += 1
@@ -75,7 +75,7 @@ class Bus:
             self._hand(listener, signal)
 
     def clear(self, channel: str, *, here: bool = False) -> None:
-        """What was said there is said; whoever comes now hears what follows."""
+        """Forget a channel's signals, so that new listeners hear only what follows."""
         if not here:
             self._pass_on(channel, CLEAR, {})
         found = self._channels.get(channel)
@@ -84,7 +84,7 @@ class Bus:
             found.forgotten = self._number
 
     def drop(self, channel: str) -> None:
-        """Nothing more is said there. Whoever listens is told so by the end."""
+        """Close a channel. Its listeners are told by the end of the stream."""
         found = self._channels.pop(channel, None)
         for listener in found.listeners if found else ():
             listener.put_nowait(None)
@@ -95,14 +95,14 @@ class Bus:
             self.drop(channel)
 
     def beat(self) -> None:
-        """A sign of life for all who listen, so that a connection nobody is behind any more is noticed."""
+        """Send a sign of life to all listeners, so that dead connections are noticed."""
         for channel in self._channels.values():
             for listener in channel.listeners:
                 listener.put_nowait(Signal(self._number, BEAT, {}))
 
     @property
     def listened(self) -> frozenset[str]:
-        """The channels that somebody listens to."""
+        """The channels with listeners."""
         return frozenset(name for name, channel in self._channels.items() if channel.listeners)
 
     def kept(self, channel: str) -> Sequence[Signal]:
@@ -112,15 +112,15 @@ class Bus:
 
     @property
     def now(self) -> str:
-        """The mark of whoever has heard everything."""
+        """The mark of a listener that has heard everything."""
         return self.mark(self._number)
 
     def mark(self, number: int) -> str:
-        """What a listener names when it comes back."""
+        """Return the mark that a listener sends when it reconnects."""
         return f"{self.name}-{number}"
 
     async def listen(self, channel: str, since: str = "") -> AsyncGenerator[Signal, None]:
-        """What is kept and what follows; after a mark, what came after it. Ends when the bus closes."""
+        """Yield kept and new signals; after a mark, only later ones. End when the bus closes."""
         if self._closed:
             return
         found = self._channels[channel]

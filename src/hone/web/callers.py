@@ -1,4 +1,4 @@
-"""Who sends a request: a person, whose words are the owner's, or a program, whose words are foreign."""
+"""The sender of a request: a person, whose words are the owner's, or a program, whose words are foreign."""
 
 import hashlib
 from contextlib import suppress
@@ -14,12 +14,12 @@ from hone.web.api_keys import ApiKey, KeyKind
 
 HALF = 8
 ANCESTORS = 50
-"""Branches of branches that are followed to their beginning."""
+"""How many branches of branches to follow to their beginning."""
 
 
 class ApiCaller(Struct, frozen=True):
     """`tag` is the digest of the API key; the owner's own key and cookie have none. `login` is the browser
-    that asks."""
+    that sends the request."""
 
     name: str
     kind: KeyKind
@@ -31,8 +31,8 @@ class ApiCaller(Struct, frozen=True):
         return self.kind is not KeyKind.PERSON
 
     def session_id(self, seed: str) -> str:
-        """An id for a conversation of this program that nobody else's key leads to. The same seed gives the
-        same id."""
+        """Return an id for a conversation of this program that no other key can derive. The same seed gives
+        the same id."""
         half = _hash(seed)[:HALF]
         return half + _hash(f"{self.tag} {half}")[:HALF]
 
@@ -49,7 +49,8 @@ def caller(key: ApiKey) -> ApiCaller:
 
 
 async def may_continue(who: ApiCaller, header: Header, transcript: Transcript, sessions: Sessions) -> bool:
-    """A person may continue any conversation; a program only its own, while no person has spoken in it."""
+    """Tell whether a caller may continue a conversation. A person may continue any; a program only its own,
+    as long as no person has spoken in it."""
     if not who.is_program:
         return True
     if not is_foreign(transcript):

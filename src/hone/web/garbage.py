@@ -1,6 +1,6 @@
-"""Give memory back regularly. Connections that were cut leave objects that hold each other, and Python by
-itself looks for them when they are a quarter of all that lives: in a server with many conversations these are
-megabytes. What is freed then stays with the C library until it is told to return it."""
+"""Free memory regularly. Closed connections leave objects that refer to each other, and Python collects them
+only when they are a quarter of all live ones: in a server with many conversations these are megabytes. The C
+library keeps freed memory until it is told to return it."""
 
 import ctypes
 import gc
@@ -13,7 +13,7 @@ from hone.core.clock import Clock
 EVERY = 10.0
 """Seconds between two collections."""
 SHARE = 0.01
-"""The part of the time that they may take. A large heap is collected less often."""
+"""The share of time that they may take. A large heap is collected less often."""
 
 
 def release() -> None:
@@ -24,7 +24,7 @@ def release() -> None:
 
 
 class GarbageCollector:
-    """`tidy` is called often, and collects when it is time."""
+    """Call `tidy` often: it collects when it is time."""
 
     def __init__(
         self,

@@ -1,4 +1,5 @@
-"""Wrong passwords of the last minute, at all servers. After some of them, nobody is asked for a while."""
+"""Count the wrong passwords of the last minute, at all servers. After some of them, passwords are refused for
+a while."""
 
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from hone.web.shared_file import Place, share
 
 NAME = "serve-guesses.json"
 MOST, PAUSE = 5, 60.0
-"""Wrong passwords, after which nobody is asked for so many seconds."""
+"""How many wrong passwords, and for how many seconds they are then refused."""
 
 
 class _Guesses(Struct, frozen=True):
@@ -17,7 +18,7 @@ class _Guesses(Struct, frozen=True):
 
 
 class Guesses:
-    """In a home with one server they are counted in memory, as they are of no interest to the next one."""
+    """In a home with one server they are counted in memory: the next process does not need them."""
 
     def __init__(self, clock: Clock, place: Place = None) -> None:
         self._clock = clock
@@ -25,7 +26,8 @@ class Guesses:
         self._value = share(place if self._is_shared else None, NAME, _Guesses())
 
     def begin(self) -> bool:
-        """Count a guess before it is looked at, so that many at once are not many guesses. False: not now."""
+        """Count a guess before it is checked, so that many parallel ones cannot get around the limit. Return
+        False if none is allowed now."""
         allowed = False
 
         def count(known: _Guesses) -> _Guesses:
@@ -38,7 +40,7 @@ class Guesses:
         return allowed
 
     def forgive(self) -> None:
-        """The last one was right."""
+        """Uncount the last guess, which was right."""
         self._value.change(lambda known: _Guesses(known.at[:-1]))
 
     @property
@@ -46,7 +48,7 @@ class Guesses:
         return len(self._recent(self._value.read()))
 
     def _now(self) -> float:
-        """Machines have a clock in common; in one process, no clock can be set back."""
+        """Return the time. Machines share a clock; within one process, use one that nobody can set back."""
         return self._clock.now().timestamp() if self._is_shared else self._clock.monotonic()
 
     def _recent(self, known: _Guesses) -> tuple[float, ...]:

@@ -1,7 +1,7 @@
-"""Judge the head of an HTTP request by its bytes: refuse what two readers could understand differently.
+"""Judge the head of an HTTP request by its bytes: refuse what two parsers could understand differently.
 
-A proxy and a server that disagree about where a request ends can be made to take one client's bytes for
-another client's request. So there is one way to write a request here, and no repair.
+If a proxy and a server disagree about where a request ends, one client's bytes can pass for another client's
+request. So there is one way to write a request here, and nothing is repaired.
 """
 
 from msgspec import Struct
@@ -9,9 +9,9 @@ from msgspec import Struct
 from hone.core.regex import regex
 
 LARGEST_HEAD = 16 * 1024
-"""Bytes of a request line with its headers."""
+"""The most bytes of a request line with its headers."""
 END = regex(rb"\n\r?\n")
-"""Where a head ends. A line that ends without CR is found here and refused below."""
+"""The end of a head. A line that ends without CR is found here and refused below."""
 
 _REQUEST = regex(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,40} [\x21-\x7e]{1,8192} HTTP/1\.[01]")
 _NAME = regex(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -20,13 +20,13 @@ _LENGTH = regex(rb"[0-9]{1,15}")
 
 
 def begins_well(data: bytes | bytearray) -> bool:
-    """Whether the first byte can be that of a request."""
+    """Tell whether the first byte can be that of a request."""
     return data[:1].isalpha()
 
 
 class ReadHead(Struct, frozen=True):
     """`fault` says why a head is refused; it is empty if the head is well-formed. `length` is that of the
-    body, or None if it comes in chunks."""
+    body, or None if it is chunked."""
 
     fault: str = ""
     length: int | None = 0
@@ -50,7 +50,7 @@ def read_head(head: bytes) -> ReadHead:
 
 
 def _framed(fields: dict[bytes, list[bytes]], request: bytes) -> ReadHead:
-    """Judge the headers that say where the request ends and for whom it is."""
+    """Check the headers that say where the request ends and whom it is for."""
     lengths, encodings = fields.get(b"content-length", []), fields.get(b"transfer-encoding", [])
     if lengths and encodings:
         return ReadHead("A request has Content-Length or Transfer-Encoding, not both.")

@@ -27,23 +27,23 @@ T = TypeVar("T")
 
 FILE = "serve.key"
 THREADS = 4
-"""Questions to the database at a time."""
+"""How many questions to ask the database at a time."""
 STAY = 12 * 3600
-"""Seconds a cookie is good for."""
+"""Seconds for which a cookie is valid."""
 HESITATION = 0.2
-"""Seconds that the answer to a wrong password takes longer for each one before."""
+"""Seconds by which each previous wrong password delays the answer to another one."""
 SHORTEST = 12
-"""Characters of a password."""
+"""The fewest characters of a password."""
 
 
 def stored(home: Path) -> str:
-    """The key of this home, made at first use. Whoever can read the file is the owner."""
+    """Return the key of this home, made at first use. Anybody who can read the file is the owner."""
     path, key = home / FILE, secrets.token_urlsafe(32)
     try:
         make_folder(home)
         sweep(home)
         if not os.path.lexists(path):
-            write(path, f"{key}\n".encode(), over=False)  # never over another server's
+            write(path, f"{key}\n".encode(), over=False)  # never overwrite another server's key
             return key
     except FileExistsError:
         return _read(path)  # another server was faster
@@ -63,7 +63,7 @@ def _read(path: Path) -> str:
 
 
 def password(path: Path) -> str:
-    """The first line of a file. Raises Refused if that is too easy to guess."""
+    """Return the password, the first line of a file. Raises Refused if it is too easy to guess."""
     try:
         word = path.read_text("utf-8").split("\n", 1)[0].strip()
     except (OSError, ValueError) as error:
@@ -74,9 +74,9 @@ def password(path: Path) -> str:
 
 
 class Keys:
-    """`port` names the cookie, so that two servers on one host do not take each other's. `issued` are the API
-    keys beside the home's own; `logins` are the browsers that are signed in, `tickets` let others in. With
-    `shared`, what the servers on one database have in common, questions wait for the database: `ask` them."""
+    """`port` names the cookie, so that two servers on one host do not share it. `issued` are the API keys
+    besides the home's own; `logins` are the signed-in browsers, `tickets` let others in. With `shared`, the
+    state of the servers on one database, questions wait for the database: `ask` them."""
 
     def __init__(
         self,
@@ -107,7 +107,7 @@ class Keys:
         return self._threads is not None
 
     async def ask(self, question: Callable[[], T]) -> T:
-        """Ask something that is not known without the database, if there is one."""
+        """Ask a question that needs the database, if there is one."""
         if self._threads is None:
             return question()
         return await asyncio.get_running_loop().run_in_executor(self._threads, question)
@@ -117,16 +117,17 @@ class Keys:
         return hmac.new(self._sealing, f"user cookie {text}".encode(), hashlib.sha256).hexdigest()
 
     def ticket(self, who: ApiCaller = OWNER) -> str:
-        """Good for one visit."""
+        """Return a ticket for one visit."""
         return self._tickets.add(who.tag)
 
     def takes_ticket(self, word: str) -> ApiCaller | None:
-        """Who it was made by; once."""
+        """Return who made a ticket. It works once."""
         found = self._tickets.take(word)
         return self._person(found.tag) if found else None
 
     def takes_password(self, word: str) -> bool:
-        """After some wrong ones, none is right for a while: nobody can guess for long."""
+        """Tell whether a password is right. After some wrong ones, none is accepted for a while, which stops
+        guessing."""
         if not self._password or not self._guesses.begin():
             return False
         if hmac.compare_digest(word.encode(), self._password):
@@ -136,13 +137,14 @@ class Keys:
 
     async def hesitate(self) -> bool:
         """Wait after a wrong password, longer after each one. Tell whether so many were wrong that none is
-        looked at for a while."""
+        checked for a while."""
         wrong = await self.ask(lambda: self._guesses.count)
         await self._clock.sleep(min(wrong, MOST) * HESITATION)
         return wrong >= MOST
 
     def takes_key(self, word: str) -> ApiCaller | None:
-        """The owner for the home's own key; for another, whoever it was issued to."""
+        """Return the holder of a key: the owner for the home's own key, or the person or program it was
+        issued to."""
         if hmac.compare_digest(word.encode(), self._key):
             return OWNER
         if self._shared and self._shared.is_owners(word):
@@ -154,7 +156,7 @@ class Keys:
         return caller(found)
 
     def cookie(self, who: ApiCaller = OWNER, agent: str = "") -> str:
-        """The time it ends, something nobody can guess, the key it came by, and our seal on them."""
+        """Return a cookie: its end, a random value, the key it came from, and our seal."""
         word = secrets.token_urlsafe(16)
         text = f"{int(self._clock.now().timestamp()) + STAY}.{word}.{who.tag}"
         self.logins.add(word, timedelta(seconds=STAY), agent, who.tag)
@@ -173,13 +175,14 @@ class Keys:
         return self._person(tag, login)
 
     def accepts(self, who: ApiCaller) -> bool:
-        """Whether the key of somebody who was let in is still valid, and the browser still signed in."""
+        """Tell whether the key of a signed-in caller is still valid, and the browser still signed in."""
         if who.login and not self.logins.has(who.login):
             return False
         return not who.tag or (self._issued is not None and self._issued.has(who.tag))
 
     def _person(self, tag: str, login: str = "") -> ApiCaller | None:
-        """Whoever has a cookie is a person, as long as the key is there that it came by."""
+        """Return the caller of a cookie. It is a person, as long as the key that the cookie came from
+        exists."""
         who = msgspec.structs.replace(OWNER, tag=tag, login=login)
         return who if self.accepts(who) else None
 

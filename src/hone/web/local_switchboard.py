@@ -1,4 +1,5 @@
-"""The switchboard of servers in one process. A home whose data is in a file has one server: this is all."""
+"""The switchboard of servers in one process. A home with its data in a file has one server, so this is
+enough."""
 
 import asyncio
 from collections import defaultdict
@@ -10,12 +11,12 @@ from hone.core.permissions import Answer
 from hone.core.switchboard import Inbox, Post, TurnStart, name_end
 
 Asked = tuple[str, str]
-"""A session and a question in it."""
+"""A session and one of its questions."""
 
 
 @dataclass(slots=True)
 class Board:
-    """What the servers of one process share."""
+    """State that the servers of one process share."""
 
     servers: dict[str, "LocalSwitchboard"] = field(default_factory=dict)
     turns: dict[str, str] = field(default_factory=dict)
@@ -143,7 +144,8 @@ class LocalSwitchboard:
         self._stirred.clear()
 
     async def close(self) -> None:
-        """Whatever it left is forgotten at once: nobody else in this process could take it for alive."""
+        """Close. What the server left is forgotten at once, so that nothing in this process takes it for
+        alive."""
         board = self._board
         board.servers.pop(self.server, None)
         board.turns = {session: server for session, server in board.turns.items() if server != self.server}

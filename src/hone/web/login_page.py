@@ -41,7 +41,7 @@ button { background: var(--main); color: var(--back); border-color: var(--main);
 
 
 def write(why: str, *, password: bool = False, key: bool = False) -> str:
-    """Return the page. `why` is the reason for not being let in. It asks for what lets somebody in: the
+    """Return the page. `why` is the reason for the refusal. It asks for whatever lets somebody in: the
     server's `password`, the `key` of a user, or either."""
     told = f'<p class="why" role="alert">{escape(why)}</p>' if why else ""
     label = " or ".join(["Password"] * password + ["Key"] * key).capitalize()

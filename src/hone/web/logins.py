@@ -1,4 +1,4 @@
-"""Browsers that are signed in. The home keeps a digest of each cookie, so that one can be signed out."""
+"""Signed-in browsers. The home keeps a digest of each cookie, so that a browser can be signed out."""
 
 import hashlib
 from collections.abc import Sequence
@@ -13,16 +13,16 @@ from hone.web.shared_file import Place, share
 
 FILE = "serve-logins.json"
 MOST = 200
-"""Browsers that are remembered; the one that signed in first goes first."""
+"""How many browsers are remembered; the oldest sign-in is dropped first."""
 OFTEN = timedelta(minutes=1)
-"""How exactly the last request of a browser is known."""
+"""The precision of the last request's time."""
 BROWSERS = ("Firefox", "Edg", "OPR", "Chrome", "Safari")
 NAMES = {"Edg": "Edge", "OPR": "Opera"}
 SYSTEMS = ("Android", "iPhone", "iPad", "Windows", "Macintosh", "Linux")
 
 
 class Login(Struct, frozen=True):
-    """One browser. `tag` is the digest of the API key it came by, if any."""
+    """One browser. `tag` is the digest of the API key that it signed in with, if any."""
 
     id: str
     label: str
@@ -37,8 +37,8 @@ class _LoginFile(Struct, frozen=True):
 
 
 class Logins:
-    """Of one home or database, whichever of its servers let them in. `place` is None where nothing is kept
-    after the process."""
+    """The sign-ins of one home or database, at any of its servers. `place` is None if nothing is kept after
+    the process."""
 
     def __init__(self, clock: Clock, place: Place = None) -> None:
         self._clock = clock
@@ -51,20 +51,20 @@ class Logins:
         return login
 
     def list(self) -> Sequence[Login]:
-        """Return those whose time is not over, the first to sign in first."""
+        """Return the sign-ins that are still valid, oldest first."""
         return self._current(self._file.read())
 
     def has(self, id: str) -> bool:
         return any(each.id == id for each in self._file.read().logins)
 
     def note_use(self, id: str) -> None:
-        """Write down when a browser last asked for something, at most once a minute."""
+        """Record when a browser last sent a request, at most once a minute."""
         now = self._clock.now()
         if any(each.id == id and now - each.used >= OFTEN for each in self._file.read().logins):
             self._file.change(lambda known: _used(known, id, now), durable=False)
 
     def remove(self, id: str) -> Login:
-        """Raises Missing if no such browser is signed in."""
+        """Sign a browser out. Raises Missing if it is not signed in."""
         gone = next((each for each in self.list() if each.id == id), None)
         if gone is None:
             raise Missing("No such browser is signed in. hone serve logins lists those that are.")

@@ -1,4 +1,4 @@
-"""Turn Markdown into a tree of plain values that the page places as elements, one by one.
+"""Turn Markdown into a tree of plain values that the page turns into elements, one by one.
 
 A node is a text or an object with a tag from TAGS. No attribute of a node is ever loaded or run: a link or an
 image only says where it leads.
@@ -23,9 +23,9 @@ TAGS = frozenset(
     ]
 )
 LONGEST = 200_000
-"""A text of more letters stays plain."""
+"""A text with more characters stays plain."""
 KEPT = 512
-"""Documents that are remembered: a conversation is read again and again."""
+"""How many documents to cache: a conversation is read again and again."""
 
 KINDS: dict[_TokenType, str] = {
     Token: "",
@@ -43,7 +43,7 @@ KINDS: dict[_TokenType, str] = {
     Generic.Heading: "heading",
     Generic.Subheading: "heading",
 }
-"""The kinds of code that have a color."""
+"""The kinds of code with a color."""
 
 MarkdownNode = str | dict[str, Any]
 
@@ -78,7 +78,7 @@ def _element(tag: str, children: Iterable[MarkdownNode] = (), **more: Any) -> di
 
 
 def _joined(nodes: Iterable[MarkdownNode]) -> list[MarkdownNode]:
-    """Neighboring texts become one."""
+    """Merge neighboring texts."""
     made: list[MarkdownNode] = []
     for node in nodes:
         if isinstance(node, str) and made and isinstance(made[-1], str):

@@ -1,4 +1,4 @@
-"""The sessions that are open in this server. Each runs one turn at a time, for all clients together."""
+"""The open sessions of this server. Each runs one turn at a time, for all clients together."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping, Sequence
@@ -31,13 +31,14 @@ from hone.web.pending_questions import watched
 from hone.web.relay import Relay
 
 MOST = 256
-"""Conversations that stay open while nobody speaks in them."""
+"""How many conversations stay open while they are idle."""
 AGAIN = 0.1
 """Seconds before an interrupt is repeated."""
 
 
 class TurnLimits(Protocol):
-    """Both methods are told how many turns are under way, the new one included, and raise LimitReached."""
+    """Limits on turns. Both methods get the number of running turns, the new one included, and raise
+    LimitReached."""
 
     async def admit(self, turns: int) -> None: ...
 
@@ -47,7 +48,7 @@ class TurnLimits(Protocol):
 
 
 class Overtaken(Conflict):
-    """Others said something in a conversation before words that belong to an earlier place of it."""
+    """Others said something in a conversation before words that were meant for an earlier point."""
 
 
 class Audience(Protocol):
@@ -62,13 +63,13 @@ class Audience(Protocol):
 
 @dataclass(eq=False, slots=True)
 class OpenSession:
-    """Owns the tasks of its turns, in the order they were asked for. The first one is under way."""
+    """Owns the tasks of its turns, in the order of their requests. The first one is running."""
 
     session: Session
     turns: list[asyncio.Task[Turn]] = field(default_factory=list)
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     speaking: bool = False
-    """Whether the first turn has begun: nobody else has the conversation."""
+    """Whether the first turn has begun, so that this server holds the conversation."""
 
     @property
     def is_busy(self) -> bool:
@@ -83,10 +84,10 @@ class OpenSession:
     def _end(self, task: asyncio.Task[Turn]) -> None:
         self.turns.remove(task)
         if not task.cancelled():
-            task.exception()  # was published; nobody has to hear of it a second time
+            task.exception()  # already published; nobody needs to hear it again
 
     def give_up(self, task: asyncio.Task[Turn]) -> None:
-        """Nobody waits for this turn any more: end it in order, as interrupted."""
+        """End this turn in order, as interrupted: nobody waits for it any more."""
         if self.speaking and self.turns[0] is task:
             self.session.cancel()
         else:
@@ -94,9 +95,9 @@ class OpenSession:
 
 
 class Words(Struct, frozen=True):
-    """What is said in a conversation. `watched`: somebody is there to answer a question of the agent's.
-    `form` is what the answer must look like. `patient`: wait for turns of other servers in this conversation.
-    `exact`: say it after the messages that are known here, and not after what others said meanwhile."""
+    """What is said in a conversation. `watched`: somebody is there to answer the agent's questions. `form` is
+    the required form of the answer. `patient`: wait for turns of other servers in this conversation. `exact`:
+    say it directly after the messages that are known here, not after what others have said since."""
 
     message: str | Message
     voice: Trust | None = None
@@ -108,7 +109,7 @@ class Words(Struct, frozen=True):
 
 
 class OpenSessions:
-    """`relay` connects them with those of other servers. `limits` are those of a user."""
+    """`relay` connects them with those of other servers. `limits` are a user's."""
 
     def __init__(
         self,
@@ -144,11 +145,11 @@ class OpenSessions:
     async def begin(
         self, model: str = "", id: str = "", told: Sequence[Message] = (), folder: Path | str = ""
     ) -> OpenSession:
-        """A new conversation, stored with its first message."""
+        """Begin a new conversation, stored with its first message."""
         return await self._add(await self._hone.session(model, id=id, told=told, folder=folder))
 
     async def enter(self, id: str) -> OpenSession:
-        """A stored conversation; `id` is whole. Raises Missing."""
+        """Open a stored conversation; `id` is complete. Raises Missing."""
         async with self._entrance(id):
             return self._touch(id) if id in self._open else await self._resume(id)
 
@@ -162,7 +163,7 @@ class OpenSessions:
             return await self.begin(model, id)
 
     async def change_model(self, id: str, model: str) -> OpenSession:
-        """Continue with another model in the same mode. Raises Conflict while a turn is under way."""
+        """Continue with another model in the same mode. Raises Conflict during a turn."""
         opened = await self.enter(id)
         async with self._entrance(id):
             if opened.is_busy:
@@ -179,7 +180,7 @@ class OpenSessions:
         return opened
 
     async def patiently(self, id: str, enter: Callable[[], Awaitable[OpenSession]]) -> OpenSession:
-        """Enter a conversation that another server may be answering in, once that has ended."""
+        """Open a conversation that another server may be answering in, once that turn has ended."""
         while True:
             try:
                 return await enter()
@@ -187,15 +188,15 @@ class OpenSessions:
                 await self._wait(id)
 
     async def renew(self, opened: OpenSession) -> None:
-        """Read a conversation again that another process continued."""
+        """Reload a conversation that another process has continued."""
         stale = opened.session
         opened.session = await self._hone.resume(stale.id)
-        if not self._hone.stores.shared:  # elsewhere the messages, or the switchboard, know the mode
+        if not self._hone.stores.shared:  # otherwise the messages or the switchboard know the mode
             opened.session.set_mode(stale.mode)
         await self._hone.release(stale)
 
     def _touch(self, id: str) -> OpenSession:
-        """The one that was used last stands last."""
+        """Move the most recently used one to the end."""
         found = self._open[id] = self._open.pop(id)
         return found
 
@@ -203,14 +204,15 @@ class OpenSessions:
         return self._entrances.setdefault(id, asyncio.Lock())
 
     async def _resume(self, id: str) -> OpenSession:
-        """Raises Refused for what Hone said to itself: nobody else talks there."""
+        """Resume a conversation. Raises Refused for one that Hone had with itself: nobody else talks
+        there."""
         stored = await self._hone.sessions.load(SessionId(id))
         if stored.header.origin is not Origin.USER:
             raise Refused(f"Session {id} is no conversation of yours. Branch off from it to talk.")
         return await self._add(await self._hone.resume(id))
 
     async def _add(self, session: Session) -> OpenSession:
-        """Close those that were quiet for longest to make room; they open again when somebody comes."""
+        """Close the ones that were idle longest to make room; they are reopened on demand."""
         idle = [id for id, each in self._open.items() if not each.is_busy]
         surplus = [self._open.pop(id) for id in idle[: max(0, len(self._open) + 1 - self._most)]]
         added = self._open[session.id] = OpenSession(session)
@@ -221,7 +223,8 @@ class OpenSessions:
         return added
 
     async def start(self, open_session: OpenSession, words: Words) -> None:
-        """Returns when the words are stored; the turn goes on. Raises Conflict while another one does."""
+        """Start a turn. Return when the words are stored; the turn continues. Raises Conflict during another
+        turn."""
         if open_session.is_busy:
             raise Conflict("This conversation is busy with the last message. Wait, or interrupt it.")
         heard: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -238,28 +241,28 @@ class OpenSessions:
             task.result()
 
     async def admit(self) -> None:
-        """Raises LimitReached if no further turn may begin."""
+        """Raise LimitReached if no further turn may begin."""
         if self._limits:
             await self._limits.admit(len(self._tasks()) + 1)
 
     def send(self, open_session: OpenSession, words: Words, emit: Emit = ignore) -> asyncio.Task[Turn]:
-        """Start one turn, after those that were asked for before. It goes on if nobody waits for it."""
+        """Start one turn, after those requested before. It continues even if nobody waits for it."""
         return open_session.run(self._turn(open_session, words, emit))
 
     def interrupt(self, open_session: OpenSession) -> bool:
-        """False if there was nothing to interrupt."""
+        """Interrupt the running turn. Return False if there is none."""
         open_session.session.cancel()
         return open_session.is_busy
 
     async def interrupt_anywhere(self, id: str) -> bool:
-        """Interrupt the turn of a conversation, at whichever server it runs."""
+        """Interrupt the turn of a conversation, on whichever server it runs."""
         opened = self._open.get(id)
         if opened and (opened.speaking or self._relay is None):
             return self.interrupt(opened)
         return bool(self._relay and await self._relay.board.interrupt(id))
 
     def act(self, inbox: Inbox) -> None:
-        """Do what other servers ask of the turns here."""
+        """Do what other servers request for the turns here."""
         for id in inbox.interrupted:
             if (opened := self._open.get(id)) and opened.speaking:
                 opened.session.cancel()
@@ -268,7 +271,7 @@ class OpenSessions:
                 opened.session.set_mode(mode)
 
     async def close(self, id: str) -> None:
-        """End a conversation's turns in order and let it go; it can be entered again."""
+        """End a conversation's turns in order and close it; it can be opened again."""
         opened = self._open.get(id)
         while opened and opened.turns:
             opened.session.cancel()
@@ -278,8 +281,7 @@ class OpenSessions:
             await self._hone.release(opened.session)
 
     async def finish(self, grace: float) -> int:
-        """Lets the turns that are under way end by themselves, and interrupts those that take longer. Says
-        how many those were."""
+        """Let running turns end, and interrupt those that take longer. Return how many those were."""
         self._closing = True
         if tasks := self._tasks():
             with suppress(TimeoutError):
@@ -314,7 +316,7 @@ class OpenSessions:
 
     @asynccontextmanager
     async def _taken(self, id: str, words: Words) -> AsyncGenerator[None, None]:
-        """Have a conversation for oneself among all servers. Raises Occupied unless the words are patient."""
+        """Hold a conversation exclusively among all servers. Raises Occupied unless the words are patient."""
         async with AsyncExitStack() as stack:
             while True:
                 if self._closing:
@@ -377,7 +379,7 @@ class OpenSessions:
         form: Form | None = None,
         exact: bool = False,
     ) -> Turn:
-        """Where another process went on with the conversation meanwhile, so do we, after what it said."""
+        """Send. If another process has continued the conversation since, continue after what it said."""
         try:
             return await open_session.session.send(message, tell, voice=voice, aside=aside, form=form)
         except Conflict as error:

@@ -19,11 +19,11 @@ Query = TypeVar("Query")
 Body = TypeVar("Body")
 STREAM = "text/event-stream"
 CALLER = "hone.caller"
-"""Where a request says who sends it."""
+"""The key in a request's scope for its sender."""
 STATE = "hone.state"
-"""Where it says which user's state it is about, unless it is the server's own."""
+"""The key for the user's state that a request is about, unless it is the server's own."""
 LARGEST_NUMBER = 2**53
-"""What every JSON reader, and the database, can count to."""
+"""The largest number that every JSON reader, and the database, can represent."""
 
 
 class Nothing(Struct, frozen=True):
@@ -37,18 +37,18 @@ class OperationCall(Struct, Generic[Query, Body], frozen=True):
     body: Body
     headers: Headers
     gone: Callable[[], Awaitable[bool]]
-    """Whether whoever asked has gone."""
+    """Tells whether the client has disconnected."""
     caller: ApiCaller = NOBODY
 
 
 Act = Callable[[OperationCall[Any, Any]], Awaitable[Any]]
-"""Gives a value for JSON, or a whole response."""
+"""Returns a value for JSON, or a complete response."""
 
 
 class Operation(Struct, frozen=True):
-    """The doc of `act` describes it. `streams`: it answers with server-sent events. `raw`: it gets the bytes
-    of the body. `for_programs`: the key of a program is enough. `spends`: it asks a model, or queues that, so
-    that users are held to their limits."""
+    """One operation. The docstring of `act` describes it. `streams`: it answers with server-sent events.
+    `raw`: it gets the bytes of the body. `for_programs`: a program's key suffices. `spends`: it calls a
+    model, or queues that, so users are held to their limits."""
 
     method: str
     path: str

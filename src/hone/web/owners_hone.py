@@ -13,7 +13,7 @@ from hone.stores.home import Stores
 
 
 class OwnersHone(Hone):
-    """Works over stores that somebody else opened, with the models and settings of `hone`."""
+    """Works on stores that another Hone opened, with the models and settings of `hone`."""
 
     def __init__(
         self, home: Path, hone: Hone, stores: Stores, settings: Settings | None = None, **choices: Any

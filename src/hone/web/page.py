@@ -20,7 +20,7 @@ TYPES = {
     "svg": "image/svg+xml",
 }
 ASK_AGAIN = "no-cache"
-"""A browser keeps a file, and asks each time whether it is still the one."""
+"""A browser keeps a file, and asks each time whether it is still current."""
 
 
 class StaticFile(Struct, frozen=True):
@@ -30,7 +30,7 @@ class StaticFile(Struct, frozen=True):
 
 
 def read() -> Mapping[str, StaticFile]:
-    """All files of the page by name. Nothing else has an address."""
+    """Return all files of the page by name. Nothing else has an address."""
     found = {each.name: each.read_bytes() for each in FOLDER.iterdir() if _type(each.name)}
     return {
         name: StaticFile(data, _type(name), f'"{digest(data)[:32]}"') for name, data in sorted(found.items())

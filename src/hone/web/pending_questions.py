@@ -1,4 +1,4 @@
-"""Questions to the owner: show each one to the watching clients, and withdraw it once it is answered."""
+"""Questions to the owner: show each to the watching clients, and withdraw it once it is answered."""
 
 import asyncio
 import os
@@ -14,15 +14,15 @@ from hone.core.switchboard import Switchboard
 from hone.web.bus import Bus
 
 PATIENCE = 600.0
-"""Seconds before no answer means that nobody is there."""
+"""Seconds without an answer before nobody counts as present."""
 
 watched: ContextVar[str] = ContextVar("watched", default="")
-"""The session whose turn this is, if somebody watches it who can answer."""
+"""The session whose turn this is, if somebody who can answer is watching."""
 
 
 class PendingQuestions:
-    """Those of the turns of this server. They are answered at any server on its store; `board` gives what
-    connects them."""
+    """The questions of this server's turns. Any server on its store can answer them; `board` connects the
+    servers."""
 
     def __init__(self, bus: Bus, clock: Clock, board: Callable[[], Switchboard]) -> None:
         self._bus = bus
@@ -58,20 +58,20 @@ class PendingQuestions:
         return answer
 
     async def answer(self, session: str, id: str, answer: Answer) -> None:
-        """Raises Missing if nobody waits for it."""
+        """Answer a question. Raises Missing if nobody waits for it."""
         if not await self._board.answer(session, id, answer):
             raise Missing("Nobody waits for an answer to this question any more.")
         self.hear([(session, id, answer)])
 
     def hear(self, answers: Sequence[tuple[str, str, Answer]]) -> None:
-        """Take answers, wherever they were given. Each one counts once."""
+        """Accept answers from any server. Each one counts once."""
         for session, id, answer in answers:
             future = self._open.get((session, id))
             if future and not future.done():
                 future.set_result(answer)
 
     async def renew(self) -> None:
-        """Say once more which questions wait."""
+        """Announce again which questions wait."""
         for session, id in list(self._open):
             await self._board.ask(session, id)
 

@@ -1,4 +1,4 @@
-"""Read the pictures that clients send inside their messages."""
+"""Read the images that clients send inside their messages."""
 
 import binascii
 from base64 import b64decode
@@ -13,7 +13,7 @@ from hone.settings import Settings
 
 
 def read_address(address: str) -> Image:
-    """Return the picture in a data: address, without its metadata. Raises Refused."""
+    """Return the image in a data: address, without its metadata. Raises Refused."""
     head, comma, data = address.partition(",")
     if not (head.startswith("data:image/") and head.endswith(";base64") and comma and data.isascii()):
         raise Refused("An image must be in the message, as data:image/…;base64,…")
@@ -26,8 +26,8 @@ def read_address(address: str) -> Image:
 def attach(
     words: str, addresses: Sequence[str], model: str, settings: Settings
 ) -> tuple[str | Message, Trust | None]:
-    """Return the message with its pictures, and its label if there are any: nobody says where they come from.
-    Raises Refused."""
+    """Return the message with its images, and its label if there are any: their source is unknown. Raises
+    Refused."""
     if not addresses:
         return words, None
     if len(addresses) > MOST:

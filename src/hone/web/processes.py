@@ -1,5 +1,5 @@
-"""Run a server as several processes on one port. They share the listening socket, so that a process that is
-stopped or gone takes no connection; one that ends unasked is started again."""
+"""Run a server as several processes on one port. They share the listening socket, so a stopped or dead
+process gets no connection; one that ends unexpectedly is restarted."""
 
 import ctypes
 import os
@@ -20,7 +20,7 @@ MOST = 64
 REST = 1.0
 """Seconds between two starts of a process."""
 PATIENCE = 60.0
-"""Seconds that the first process has to be ready before the others are started."""
+"""Seconds that the first process gets to be ready before the others start."""
 READY = b"+"
 WANTED = {signal.SIGTERM, signal.SIGINT, signal.SIGCHLD}
 DEATH_SIGNAL = 1
@@ -28,13 +28,13 @@ DEATH_SIGNAL = 1
 
 Ready = Callable[[str, Path], object]
 Serve = Callable[[socket.socket, Ready, int], int]
-"""Serves until a signal comes, calls back when it is ready, and returns how many turns were interrupted. The
-last argument numbers the process: below their count, and free when one is started again."""
+"""Serves until a signal arrives, calls back when it is ready, and returns how many turns were interrupted.
+The last argument numbers the process: below their count, and reused when one is restarted."""
 
 
 @dataclass(slots=True)
 class ServerProcess:
-    """`pipe` tells that it is ready and, at its end, how many turns it interrupted."""
+    """`pipe` reports that it is ready and, at its end, how many turns it interrupted."""
 
     pid: int
     pipe: int
@@ -51,14 +51,14 @@ class ServerProcess:
         return int(self.told[1:] or 0) if self.is_ready else 0
 
     def hear(self, seconds: float = 0.0) -> None:
-        """Read what it has said by now, or within so many seconds."""
+        """Read what it has reported by now, or within this many seconds."""
         while select.select([self.pipe], [], [], seconds)[0] and (said := os.read(self.pipe, 100)):
             self.told += said
             seconds = 0.0
 
 
 def check_database(database: str, home: Path) -> None:
-    """Raises SettingsError where several processes could not share what one of them knows."""
+    """Raise SettingsError if several processes could not share their state."""
     if not database:
         raise SettingsError(
             f"Several processes need a PostgreSQL database, and {visible(str(home))} keeps its data in a "
@@ -67,8 +67,8 @@ def check_database(database: str, home: Path) -> None:
 
 
 class Supervisor:
-    """`serve` runs in each process; the first one says that it is `ready`. Ends them in order when it is told
-    to end."""
+    """`serve` runs in each process; the first one reports that it is `ready`. Ends them in order when it is
+    told to end."""
 
     def __init__(self, listener: socket.socket, count: int, serve: Serve, ready: Ready) -> None:
         self._listener = listener
@@ -94,7 +94,7 @@ class Supervisor:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, WANTED)
 
     def _watch(self) -> None:
-        """Until a signal asks for the end."""
+        """Wait until a signal asks for the end."""
         due: list[float] = []
         while True:
             wait = max(0.0, min(due) - time.monotonic()) if due else PATIENCE
@@ -140,7 +140,7 @@ class Supervisor:
         return found
 
     def _become(self, told: int, parent: int, index: int, *, is_first: bool) -> None:
-        """Be one of the processes, and never return."""
+        """Become one of the processes, and never return."""
         code = 1
         try:
             if sys.platform == "linux":

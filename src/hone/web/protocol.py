@@ -18,14 +18,14 @@ from hone.web.heads import END, LARGEST_HEAD, begins_well, read_head
 
 
 class ArrivalBounds(Struct, frozen=True):
-    """Seconds: for a head to arrive, for a body (and one more for each `rate` bytes of it), between two
-    requests, and to listen on after an answer that ends the connection."""
+    """Seconds: for a head to arrive, for a body (plus one for each `rate` bytes of it), between two requests,
+    and to keep reading after an answer that ends the connection."""
 
     head: float = 10.0
     body: float = 30.0
     rate: int = 16 * 1024
     idle: float = 75.0
-    """Longer than clients keep theirs, so that they never use a connection that has just been closed."""
+    """Longer than clients keep theirs, so that they never use a connection that was just closed."""
     linger: float = 2.0
 
 
@@ -54,7 +54,7 @@ class StrictProtocol(H11Protocol):
         self._left: int | None = 0
         """Bytes of the body that are still to come, if that is known."""
         self._ending = False
-        """Nothing is read any more; the client is about to hear the last of the answer."""
+        """Nothing more is parsed; the client is about to get the end of the answer."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as above
         super().connection_made(transport)
@@ -83,14 +83,14 @@ class StrictProtocol(H11Protocol):
             self._set_timer(self.bounds.idle)
         elif self._left is None:
             self._end()
-        else:  # answered before the body was there; what is left of it may still come
+        else:  # answered before the body had arrived; the rest of it may still come
             self._set_timer(self.bounds.linger)
 
     def send_400_response(self, msg: str) -> None:
         self._refuse(HTTPStatus.BAD_REQUEST, msg)
 
     def _receive_head(self, data: bytes) -> None:
-        """Keep a head until it is whole, and pass it on if it is well-formed."""
+        """Buffer a head until it is complete, and pass it on if it is well-formed."""
         if not self._head:
             self._set_timer(self.bounds.head)
         seen = max(0, len(self._head) - 2)
@@ -117,7 +117,7 @@ class StrictProtocol(H11Protocol):
             self._receive_body(rest)
 
     def _receive_body(self, data: bytes) -> None:
-        """Pass on what belongs to the request, and nothing behind it."""
+        """Pass on what belongs to the request, and nothing after it."""
         own, rest = data, b""
         if self._left is not None:
             own, rest = data[: self._left], data[self._left :]
@@ -137,11 +137,12 @@ class StrictProtocol(H11Protocol):
             self._end_after_answer()
 
     def _end_after_answer(self) -> None:
-        """A second request before the first is answered: nobody here sends one, so it is not read."""
+        """Stop at a second request before the first is answered: no client here sends one, so it is not
+        read."""
         self.cycle.keep_alive = False
 
     def _expire(self) -> None:
-        """Called when the time is up for what has to arrive next."""
+        """End the connection when the time for the next data is up."""
         self._timer = None
         if self._ending:
             self.transport.abort()
@@ -158,7 +159,7 @@ class StrictProtocol(H11Protocol):
         return self.bounds.body + self._arrived / self.bounds.rate
 
     def _refuse(self, status: HTTPStatus, message: str) -> None:
-        """Answer in our own words, unless an answer has begun, and read no more."""
+        """Answer with our own text, unless an answer has begun, and read no more."""
         cycle: RequestResponseCycle | None = self.cycle
         if cycle is None or cycle.response_complete or not cycle.response_started:
             self.transport.write(_answer(status, message))
@@ -168,7 +169,7 @@ class StrictProtocol(H11Protocol):
         self._end()
 
     def _end(self) -> None:
-        """Send the end of the answer, and listen on: a reset could get to the client before the answer."""
+        """Send the end of the answer, and keep reading: a reset could reach the client before the answer."""
         self._ending = True
         self._head.clear()
         if self.transport.can_write_eof():

@@ -7,9 +7,9 @@ from hone.core.clock import Clock
 from hone.core.errors import StoreError
 
 PATIENCE = 2.0
-"""Seconds that the database has to answer."""
+"""Seconds that the database gets to answer."""
 FRESH = 1.0
-"""Seconds that an answer counts: anybody may ask, and the database is asked no more often."""
+"""Seconds for which an answer is cached: anybody may ask, and the database is asked no more often."""
 
 
 class Readiness:
@@ -30,7 +30,7 @@ class Readiness:
         return "stopping" if self.stopping else fault
 
     async def _wait(self) -> str:
-        """Ask once, however many want to know, and do not wait for long."""
+        """Ask once, however many callers wait, and do not wait for long."""
         if self._asking is None or self._asking.done():
             self._asking = asyncio.create_task(self._ask())
         try:

@@ -1,5 +1,5 @@
-"""Keep a server in step with the others on its store: pass events on to their clients, and do what they ask
-of its turns."""
+"""Keep a server in step with the others on its store: pass events on to their clients, and do what they
+request for its turns."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -14,13 +14,14 @@ from hone.core.switchboard import Inbox, Post, Switchboard, name_end
 from hone.web.bus import CLEAR, EVERYWHERE, Bus
 
 LOOK = 1.0
-"""Seconds between two looks at what others left, if no signal came. A server with many users takes longer."""
+"""Seconds between two checks of what others left, if no signal came. A server with many users waits
+longer."""
 BATCH = 0.05
 """Seconds in which events for other servers are collected."""
 LINGER = 30.0
-"""Seconds that the end of a turn is told to those who begin to listen, unless another server continues."""
+"""Seconds for which the end of a turn is told to new listeners, unless another server continues."""
 TIDY = 15
-"""Looks between two times that the traces of servers are removed that are gone."""
+"""How many checks lie between two removals of what dead servers left."""
 
 
 class Relay:
@@ -40,7 +41,7 @@ class Relay:
         bus.follow(self._pass_on, board.wake)
 
     async def begin(self, session: str) -> str:
-        """A turn begins here. Return the mode that was chosen for it elsewhere."""
+        """Announce that a turn begins here. Return the mode that was chosen for it elsewhere."""
         start = await self.board.begin(session)
         self._turns.add(session)
         self._ended.pop(session, None)
@@ -48,11 +49,11 @@ class Relay:
         return start.mode
 
     async def end(self, session: str, told: str = "") -> None:
-        """Called when its claim is free again: who waits for that tries at once. `told` is the mode that it
-        began with, if that was chosen elsewhere."""
+        """End a turn. Call this when its claim is free again: waiting servers try at once. `told` is the mode
+        that it began with, if that was chosen elsewhere."""
         self._turns.discard(session)
         self._ended[session] = self._clock.monotonic() + LINGER
-        with suppress(StoreError):  # without its claim the row says nothing
+        with suppress(StoreError):  # without its claim the row means nothing
             if told:
                 await self.board.note_told(session, told)
             await self.board.end(session)
@@ -73,14 +74,15 @@ class Relay:
                 del self._awaited[session]
 
     def _pass_on(self, channel: str, kind: str, data: Mapping[str, Any]) -> None:
-        """Called with all that is said here."""
+        """Pass on a signal. Called with every signal here."""
         for server in self._listeners.get(channel, ()):
             self._out.append(Post(server, channel, kind, msgspec.json.encode(data).decode()))
         if self._out:
             self.board.wake()
 
     async def run(self, act: Callable[[Inbox], None], renew: Callable[[], Awaitable[None]]) -> None:
-        """`act` on what others ask of the turns here; `renew` what a crash of the database may have taken."""
+        """Run the relay. `act` does what others request for the turns here; `renew` repeats what a database
+        crash may have lost."""
         looks, broken = 0, False
         while True:
             try:
@@ -91,7 +93,7 @@ class Relay:
                     await renew()
                     self._listened = frozenset()
                 broken = False
-            except StoreError:  # events that could not be passed on are gone: their listeners look anew
+            except StoreError:  # undelivered events are gone: their listeners reload
                 broken = True
                 self._out, self._listened = [], frozenset()
                 self._listeners = dict.fromkeys(self._listeners, frozenset())
@@ -124,7 +126,7 @@ class Relay:
             self._listeners.pop(session, None)
 
     def _welcome(self, inbox: Inbox) -> None:
-        """Tell those who have just begun to listen what was said in a turn so far."""
+        """Tell new listeners what was said in a turn so far."""
         for channel in (EVERYWHERE, *self._turns, *self._ended):
             found = inbox.listeners.get(channel, frozenset())
             new = found - self._listeners.get(channel, frozenset())

@@ -22,7 +22,7 @@ NOTHING = "0" * 32
 
 
 class MonitoredRequests:
-    """Around the whole app, what it refuses and what crashes in it included."""
+    """Wraps the whole app, including what it refuses and what crashes in it."""
 
     def __init__(self, app: Starlette, monitors: Monitors, clock: Clock, log: Log) -> None:
         self._app = app
@@ -60,12 +60,12 @@ class MonitoredRequests:
             end(RequestEnd(self._route(scope), status, begun, user, error))
 
     def _route(self, scope: Scope) -> str:
-        """Return the template of the path, never the path; nothing if it was refused or leads nowhere."""
+        """Return the template of the path, never the path; nothing if it was refused or matches no route."""
         return self._routes.get(scope["endpoint"], "") if "endpoint" in scope else ""
 
 
 def read_trace(scope: Scope) -> Mapping[str, str]:
-    """Return the headers that say which trace a request belongs to, if they are well-formed."""
+    """Return the headers that name the trace of a request, if they are well-formed."""
     found = {name: _header(scope, name) for name in TRACE_HEADERS}
     parent, state = (found[name] for name in TRACE_HEADERS)
     known = PARENT.fullmatch(parent)
@@ -75,7 +75,7 @@ def read_trace(scope: Scope) -> Mapping[str, str]:
 
 
 def choose_id(scope: Scope, trace: Mapping[str, str]) -> str:
-    """Return the id that the client or its proxy gave, that of the trace, or a new one."""
+    """Return the id from the client or its proxy, that of the trace, or a new one."""
     asked = _header(scope, HEADER)
     if ID.fullmatch(asked):
         return asked
@@ -83,6 +83,6 @@ def choose_id(scope: Scope, trace: Mapping[str, str]) -> str:
 
 
 def _header(scope: Scope, name: str) -> str:
-    """Return a header that comes once, or nothing."""
+    """Return a header that appears exactly once, or nothing."""
     found = [value for each, value in scope["headers"] if each.lower() == name.encode()]
     return found[0].decode("latin-1") if len(found) == 1 else ""

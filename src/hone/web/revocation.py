@@ -1,4 +1,4 @@
-"""End a request whose API key is removed while it is under way."""
+"""End a request whose API key is removed while it is running."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -8,14 +8,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from hone.web.answers import failure
 
 LOOK = 1.0
-"""Seconds between two looks at whether the key is still there."""
+"""Seconds between two checks whether the key still exists."""
 UNKNOWN = "Send a valid key as a bearer token, or log in. hone serve keys list shows which keys there are."
 START, BODY = "http.response.start", "http.response.body"
 
 
 class RevocableCall:
-    """One request. To the app a removed key looks like a client that has gone away, so that its turn ends in
-    order; the client gets an answer that is cut short, or none."""
+    """One request. To the app a removed key looks like a client that has disconnected, so its turn ends in
+    order; the client gets a truncated answer, or none."""
 
     def __init__(self, is_valid: Callable[[], Awaitable[bool]], receive: Receive, send: Send) -> None:
         self._is_valid = is_valid
@@ -36,8 +36,8 @@ class RevocableCall:
             await self._send({"type": BODY, "body": b"", "more_body": False})
 
     async def _hear(self) -> Message:
-        """What the client sends; that it has gone, as soon as its key has. What has come already is returned
-        at once: a look at whether the client has gone does not wait."""
+        """Return what the client sends, or a disconnect once its key is gone. Data that has arrived is
+        returned at once: checking for a disconnect does not wait."""
         while await self._is_valid():
             self._waiting = self._waiting or asyncio.ensure_future(self._receive())
             if not self._waiting.done():

@@ -46,16 +46,16 @@ from hone.web.user_gate import UserGate
 
 PORT, HTTP = 8420, 80
 PLATFORM = "serve"
-"""What changes that are made here say of where they were made."""
+"""The platform recorded with changes that are made here."""
 GRACE = 10.0
-"""Seconds that turns under way have to end by themselves."""
+"""Seconds that running turns get to end."""
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 HELD_UP = 5
 """Seconds a client may take to hear the end."""
 
 
 class Address(Struct, frozen=True):
-    """Where to listen. `names` are further names that it is reached by, as browsers write them."""
+    """The address to listen on. `names` are further names for it, as browsers write them."""
 
     host: str = "127.0.0.1"
     port: int = PORT
@@ -72,7 +72,7 @@ class Address(Struct, frozen=True):
             return False
 
     def check(self) -> None:
-        """Raises Refused for what would be open to others."""
+        """Raise Refused for an address that would be open to others."""
         if self.is_loopback:
             return
         if not self.password:
@@ -83,7 +83,7 @@ class Address(Struct, frozen=True):
             raise Refused("Say by which name the server is reached: --name hone.example.org")
 
     def hosts(self, port: int) -> frozenset[str]:
-        """Every Host that is answered to."""
+        """Return every Host to answer to."""
         own = LOOPBACK if self.is_loopback else ()
         literal = f"[{self.host}]" if ":" in self.host else self.host
         named = {f"{name}:{port}" for name in (*own, literal)}
@@ -93,7 +93,7 @@ class Address(Struct, frozen=True):
 
 def bind(address: Address) -> socket.socket:
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
-    # asyncio turns Nagle's delay of 40 ms off only where the protocol is named.
+    # asyncio turns Nagle's delay of 40 ms off only if the protocol is named.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -108,7 +108,7 @@ def bind(address: Address) -> socket.socket:
 
 
 class Server(uvicorn.Server):
-    """Ends in order: turns first, then those who listen, then the connections."""
+    """Ends in order: turns first, then listeners, then connections."""
 
     def __init__(self, config: uvicorn.Config, state: ServerState, grace: float, log: Log) -> None:
         super().__init__(config)
@@ -124,8 +124,8 @@ class Server(uvicorn.Server):
             await super().serve(sockets)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Say at once that the server is not ready. With a drain it keeps working for a while, so that a load
-        balancer hears of that; a second signal ends the wait."""
+        """Report at once that the server is not ready. With a drain it keeps working for a while, so that a
+        load balancer notices; a second signal ends the wait."""
         first, self._state.readiness.stopping = not self._state.readiness.stopping, True
         if first and self._drain:
             asyncio.get_running_loop().call_later(self._drain, super().handle_exit, sig, frame)
@@ -142,7 +142,7 @@ class Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """A signal is a wish to end, and no reason to die of it afterwards."""
+        """Treat a signal as a request to end, and do not die of it afterwards."""
         loop = asyncio.get_running_loop()
         numbers = (signal.SIGINT, signal.SIGTERM)
         for number in numbers:
@@ -184,8 +184,8 @@ async def serve(
     listener: socket.socket | None = None,
     metrics: MetricsPlace | None = None,
 ) -> int:
-    """Until a signal comes. Says how many turns had to be interrupted. With a `listener` this is one of
-    several processes: who starts them says where they are, and where their `metrics` are read."""
+    """Serve until a signal arrives. Return how many turns had to be interrupted. With a `listener` this is
+    one of several processes: their parent prints where they are, and where their `metrics` are."""
     address.check()
     own = listener or bind(address)
     limit_caches()
@@ -194,7 +194,7 @@ async def serve(
         board: list[Switchboard] = []
         questions = PendingQuestions(bus, clock, lambda: board[0])
         async with Hone(home=home, ask=questions.ask, learning="queue", platform=PLATFORM) as hone:
-            await hone.sessions.list(limit=1)  # a home that cannot be opened is said first
+            await hone.sessions.list(limit=1)  # report first that a home cannot be opened
             board.append(open_board(hone))
             try:
                 keys = await asyncio.to_thread(open_keys, hone, clock, port, address.password)
@@ -203,7 +203,7 @@ async def serve(
                 async with measured(state, metrics):
                     ticket = await keys.ask(keys.ticket)
                     ready(f"{state.address}/login?ticket={ticket}", hone.home)
-                    gc.freeze()  # what is there by now stays: collecting garbage costs less without it
+                    gc.freeze()  # what is loaded by now stays: collecting garbage is cheaper without it
                     where = PublishedAddress(state.address, own.getsockname()[0], port)
                     with nullcontext() if listener else published(hone.home, where), caught(serving.log):
                         await serving.serve([own])
@@ -217,8 +217,8 @@ async def serve(
 def run_processes(
     home: Path, address: Address, ready: Ready, *, grace: float = GRACE, count: int
 ) -> tuple[int, int]:
-    """Run several processes on one port until a signal comes. Return an exit code, and how many turns had to
-    be interrupted. Raises SettingsError without a database that they can share."""
+    """Run several processes on one port until a signal arrives. Return an exit code, and how many turns had
+    to be interrupted. Raises SettingsError without a database that they can share."""
     address.check()
     check_database(read(home).database, home)
     listener = bind(address)
@@ -237,7 +237,7 @@ def run_processes(
 
 
 def measured(state: ServerState, place: MetricsPlace | None) -> AbstractAsyncContextManager[None]:
-    """Count what happens here, and let it be read, if the settings name a place for that."""
+    """Collect metrics and publish them, if the settings name an address for that."""
 
     def count() -> list[Family]:
         opened = state.open_sessions
@@ -257,7 +257,7 @@ def open_board(hone: Hone) -> Switchboard:
 
 
 def open_keys(hone: Hone, clock: Clock, port: int, password: str = "") -> Keys:
-    """Waits for the database, if there is one. A file that cannot be read is said first."""
+    """Open the keys. This waits for the database, if there is one. An unreadable file is reported first."""
     key, values = stored(hone.home), hone.stores.open_values
     if values is None:
         issued = ApiKeys(hone.home, clock)

@@ -1,4 +1,4 @@
-"""A small JSON value that servers and commands change, each seeing at once what others did: a file of the
+"""A small JSON value that servers and commands change, and of which each sees changes at once: a file of the
 home, or a document in the database that several machines share."""
 
 import os
@@ -14,18 +14,18 @@ from hone.files.atomic import locked, open_file, write
 
 T = TypeVar("T")
 Place = Path | SharedValues | None
-"""Where the values lie: in a home, in a database, or in this process."""
+"""Where the values are stored: in a home, in a database, or in this process."""
 
 LOCK = "serve.lock"
 LARGEST = 1_000_000
-"""Bytes that are read."""
+"""The most bytes to read."""
 
 
 class SharedValue(Protocol[T]):
     def read(self) -> T: ...
 
     def change(self, change: Callable[[T], T], *, durable: bool = True) -> T:
-        """Replace the value by what `change` makes of it, and return that."""
+        """Replace the value by what `change` makes of it, and return the result."""
         ...
 
 
@@ -37,7 +37,7 @@ def share(place: Place, name: str, empty: T) -> SharedValue[T]:
 
 
 class SharedFile(Generic[T]):
-    """Without a `home`, or in one that cannot be written, the value lasts as long as the process."""
+    """Without a `home`, or in a read-only one, the value lasts as long as the process."""
 
     def __init__(self, home: Path | None, name: str, empty: T) -> None:
         self._home = home

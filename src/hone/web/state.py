@@ -1,4 +1,4 @@
-"""The state that all routes share, and the background work of the server."""
+"""The state that all routes share, and the server's background work."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -31,19 +31,19 @@ if TYPE_CHECKING:
     from hone.web.tenants import Tenants
 
 LOOK = 1.0
-"""Seconds between two looks at what other processes did."""
+"""Seconds between two checks of what other processes did."""
 BEATS = 15
-"""Looks between two signs of life to clients."""
+"""How many checks lie between two signs of life to clients."""
 ALIVE = 1.0
 """Seconds between two signs of life to the database."""
 JOBS = 50
-"""The latest reviews, whose state is watched."""
+"""How many of the latest reviews are watched."""
 
 
 @dataclass(slots=True)
 class ServerState:
-    """`address` is where people find the server. `user` is whom this serves; empty: the owner of the server's
-    own home."""
+    """`address` is where people find the server. `user` is the user it serves; empty: the owner of the
+    server's home."""
 
     hone: Hone
     keys: Keys | UserKeys
@@ -59,7 +59,7 @@ class ServerState:
     tenants: "Tenants | None" = None
     """The users of this server, if there can be any."""
     remembered: dict[str, Places] = field(default_factory=dict)
-    """Where the conversations of clients stand, by the key of a program."""
+    """The places of clients' conversations, by a program's key."""
     places: StoredPlaces = field(init=False)
     readiness: Readiness = field(init=False)
 
@@ -70,8 +70,8 @@ class ServerState:
 
     @asynccontextmanager
     async def running(self, *, attends: bool = True) -> AsyncGenerator[None, None]:
-        """Do reviews, those that earlier processes left included, unless workers do, and report what happens
-        meanwhile."""
+        """Do reviews, including those that earlier processes left, unless workers do them, and report what
+        happens."""
         async with self._known(), asyncio.TaskGroup() as group:
             tasks = [
                 group.create_task(self._watch()),
@@ -88,12 +88,12 @@ class ServerState:
                     task.cancel()
 
     def _known(self) -> AbstractAsyncContextManager[object]:
-        """Say to other servers that this one lives."""
+        """Tell other servers that this one is alive."""
         stores = self.hone.stores
         return stores.claims.hold(name_server(self.relay.board.server)) if stores.shared else nullcontext()
 
     async def _beat(self) -> None:
-        """Keep the claims of this server. One that hangs loses its conversations to the others."""
+        """Keep the claims of this server. A server that hangs loses its conversations to the others."""
         while self.hone.stores.shared:
             with suppress(StoreError):  # without a database there is no claim either
                 await self.hone.stores.claims.beat()
@@ -105,17 +105,18 @@ class ServerState:
         self.questions.hear(inbox.answers)
 
     async def _renew(self) -> None:
-        """Say again what a crash of the database, or a lost connection, may have taken away."""
+        """Repeat what a crash of the database, or a lost connection, may have lost."""
         if self.hone.stores.shared:
             await self.hone.stores.claims.confirm(name_server(self.relay.board.server))
         await self.questions.renew()
 
     async def busy(self) -> list[str]:
-        """Return the conversations with a turn under way, at this server or another."""
+        """Return the conversations with a running turn, on this server or another."""
         return sorted({*self.open_sessions.busy, *await self.relay.board.busy()})
 
     async def mode_of(self, id: SessionId) -> Mode:
-        """Return the mode of a stored conversation: as it runs here, was chosen, or as its model was told."""
+        """Return the mode of a stored conversation: its running mode, the chosen one, or the one that its
+        model was told."""
         opened = self.open_sessions.find(id)
         if opened and (opened.speaking or not self.hone.stores.shared):
             return opened.session.mode
@@ -124,7 +125,7 @@ class ServerState:
         return self.hone.permissions.mode_after(find_mode((await self.hone.sessions.load(id)).transcript))
 
     async def end(self, grace: float = 0.0) -> int:
-        """Turns end in order; then whoever listens is let go. Says how many turns had to be interrupted."""
+        """End turns in order, then disconnect listeners. Return how many turns had to be interrupted."""
         late = await self.open_sessions.finish(grace)
         with suppress(StoreError):
             await self.places.tend()
@@ -138,7 +139,7 @@ class ServerState:
             self.bus.publish(event.job.session, *shown(event))
 
     async def _watch(self) -> None:
-        """Other processes change things, too. What cannot be read now is read at the next look."""
+        """Watch for changes by other processes. The next check reads what cannot be read now."""
         before: tuple[object, object] = (START, ())
         beats, garbage = 0, GarbageCollector(self.clock)
         while True:

@@ -1,4 +1,4 @@
-"""The users that a server process has open. Each has their own Hone, events, questions and conversations.
+"""The users that a server process has open. Each has a separate Hone, events, questions and conversations.
 They share the models, the connections to the database and the event loop."""
 
 import asyncio
@@ -27,23 +27,23 @@ from hone.web.state import ServerState
 from hone.web.user_gate import UserGate
 
 MOST = 100
-"""Users that stay open while they do nothing."""
+"""How many idle users stay open."""
 IDLE = 60.0
 """Seconds without a request, a listener or a turn after which a user is closed."""
 LOOK = 5.0
-"""Seconds between two looks at what other processes did for a user. Signals come at once."""
+"""Seconds between two checks of what other processes did for a user. Signals arrive at once."""
 PRUNING = 720
-"""Looks between two times that old rows of the audit log are forgotten."""
+"""How many checks lie between two deletions of old audit rows."""
 USERS = "users"
-"""The folder of the home in which each user has one."""
+"""The folder of the home with a subfolder for each user."""
 
 
 class NotOpened(StoreError):
-    """What belongs to a user cannot be opened now."""
+    """A user's stores cannot be opened now."""
 
 
 class Tenant:
-    """One user who is open. `using` counts the requests under way."""
+    """One open user. `using` counts the running requests."""
 
     def __init__(self, state: ServerState, ended: asyncio.Event, task: "asyncio.Task[None]") -> None:
         self.state = state
@@ -58,7 +58,7 @@ class Tenant:
 
     @property
     def is_over(self) -> bool:
-        """Whether what it needs has failed."""
+        """Tell whether something that it needs has failed."""
         return self._task.done()
 
     async def close(self, grace: float = 0.0) -> int:
@@ -70,7 +70,7 @@ class Tenant:
 
 
 class Tenants:
-    """`server` is what the process does for its own owner."""
+    """`server` is the part of the process for its own owner."""
 
     def __init__(self, hone: Hone, gate: UserGate, clock: Clock, address: str, most: int = MOST) -> None:
         self.gate = gate
@@ -84,12 +84,12 @@ class Tenants:
 
     @property
     def open(self) -> Mapping[str, Tenant]:
-        """Those who are open now, the latest to come last."""
+        """The open users, the latest last."""
         return self._open
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None, None]:
-        """Close those who do nothing, from time to time, and all of them at the end."""
+        """Close idle users from time to time, and all of them at the end."""
         tending = asyncio.create_task(self._tend())
         try:
             yield
@@ -100,7 +100,7 @@ class Tenants:
 
     @asynccontextmanager
     async def enter(self, user: str) -> AsyncIterator[ServerState]:
-        """Give what a server does for this user, for one request. Raises StoreError."""
+        """Yield a user's server state for one request. Raises StoreError."""
         lock = self._opening.setdefault(user, asyncio.Lock())
         async with lock:
             if user not in self._open or self._open[user].is_over:
@@ -136,14 +136,14 @@ class Tenants:
             await self._clock.sleep(LOOK)
 
     async def close_idle(self) -> None:
-        """Close users who did nothing for a while, and those who are too many."""
+        """Close users that were idle for a while, and those beyond the limit."""
         now = self._clock.monotonic()
         surplus = len(self._open) - self._most
         for name, tenant in list(self._open.items()):
             if not tenant.is_idle or (now - tenant.last < IDLE and surplus <= 0):
                 continue
             async with self._opening[name]:
-                if tenant.is_idle:  # nobody came meanwhile
+                if tenant.is_idle:  # nobody came in the meantime
                     del self._open[name]
                     surplus -= 1
                     await tenant.close()
@@ -161,7 +161,7 @@ class Tenants:
             raise
 
     async def _run(self, user: str, opened: "asyncio.Future[ServerState]", ended: asyncio.Event) -> None:
-        """Own what is open for a user, until the end."""
+        """Own the open state of a user, until the end."""
         try:
             async with AsyncExitStack() as stack:
                 state = await self._compose(user, stack)
@@ -174,7 +174,7 @@ class Tenants:
             opened.set_exception(error)
 
     async def _compose(self, user: str, stack: AsyncExitStack) -> ServerState:
-        """Work as `hone serve` does for its owner, in folders of this user's."""
+        """Compose a user's state as `hone serve` does for its owner, in this user's folders."""
         home, workspace = await asyncio.to_thread(self._make_folders, user)
         assert self._hone.stores.open_owner is not None
         stores = await asyncio.to_thread(self._hone.stores.open_owner, user, home)
@@ -222,8 +222,8 @@ class Tenants:
         return home, workspace.resolve()
 
     def _make_sandbox(self, workspace: Path) -> Sandbox:
-        """Commands see the working folder, and nothing of the server or of other users. They have no home in
-        which caches would last."""
+        """Make the sandbox. Commands see the working folder, and nothing of the server or of other users.
+        They have no home in which caches would last."""
         hidden = (self._hone.home, workspace.parent)
         return Sandbox(hidden=hidden, clock=self._clock, required=True)
 
@@ -235,8 +235,8 @@ def find_workspaces(home: Path, settings: Settings) -> Path:
 
 
 def limit_settings(settings: Settings) -> Settings:
-    """Return the settings that hold for users: without programs, hooks and paths of the operator,
-    all of which have that person's rights."""
+    """Return the settings for users: without the operator's programs, hooks and paths, which have that
+    person's rights."""
     return replace(
         settings,
         mcp=McpSettings(),

@@ -1,4 +1,4 @@
-"""Links that let one browser in, once, within an hour. The home keeps a digest of each."""
+"""Links that each let one browser in, once, within an hour. The home keeps a digest of each."""
 
 import hashlib
 import secrets
@@ -11,9 +11,9 @@ from hone.web.shared_file import Place, share
 
 FILE = "serve-tickets.json"
 WAIT = timedelta(hours=1)
-"""How long a ticket is good for."""
+"""How long a ticket is valid."""
 MOST = 100
-"""Tickets that wait at a time; the oldest gives way."""
+"""The most pending tickets; the oldest is dropped."""
 
 
 class LoginTicket(Struct, frozen=True):
@@ -29,21 +29,21 @@ class _TicketFile(Struct, frozen=True):
 
 
 class Tickets:
-    """Of one home or database: those that servers made, and those of `hone serve link`."""
+    """The tickets of one home or database: those of its servers, and those of `hone serve link`."""
 
     def __init__(self, clock: Clock, place: Place = None) -> None:
         self._clock = clock
         self._file = share(place, FILE, _TicketFile())
 
     def add(self, tag: str = "") -> str:
-        """Make a ticket and return its text, which is kept nowhere."""
+        """Make a ticket and return its text, which is stored nowhere."""
         word = secrets.token_urlsafe(32)
         new = LoginTicket(_digest(word), self._clock.now() + WAIT, tag)
         self._file.change(lambda known: _TicketFile((*self._current(known), new)[-MOST:]))
         return word
 
     def take(self, word: str) -> LoginTicket | None:
-        """Return the ticket with this text, and let nobody have it again."""
+        """Return the ticket with this text, and invalidate it."""
         wanted = _digest(word)
         if all(each.digest != wanted for each in self._current(self._file.read())):
             return None
@@ -57,7 +57,7 @@ class Tickets:
         return taken[0] if taken else None
 
     def _current(self, known: _TicketFile) -> tuple[LoginTicket, ...]:
-        """Those in use. A clock that goes back gives nobody more time than an hour."""
+        """Return the valid ones. A clock that is set back gives nobody more than an hour."""
         now = self._clock.now()
         return tuple(each for each in known.tickets if now < each.until <= now + WAIT)
 

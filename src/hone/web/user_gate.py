@@ -1,6 +1,6 @@
-"""Recognize the user who sends a request: by key, by cookie, by link, or by what a trusted proxy says.
+"""Recognize the user who sends a request: by key, by cookie, by link, or by the header of a trusted proxy.
 
-Whatever is wrong, the answer is the same. Why it was wrong stands in the audit log alone.
+The answer to any error is the same. Only the audit log says what was wrong.
 """
 
 import hmac
@@ -25,17 +25,17 @@ from hone.web.user_limits import UserLimiter
 
 SECRET_HEADER = "x-hone-proxy-secret"
 MOST_GUESSES = 20
-"""Wrong keys, links and headers of an address within a minute; then it is asked to wait."""
+"""How many wrong keys, links and headers an address may send in a minute; then it has to wait."""
 OLD_TICKET = "used, too old or wrong"
 UNNOTED = 1.0
-"""Seconds for which no further guess of an address is written down."""
+"""Seconds for which no further guess of an address is recorded."""
 REMEMBERED = 1_000
-"""Keys and users whose next request is known to come too early."""
+"""Keys and users whose next request is known to be too early."""
 
 
 class Visitor(Struct, frozen=True):
-    """Who sends a request. `user` is empty for the owner of the server's own home. `wait` are the seconds
-    after which the next request is answered, if there were too many."""
+    """The sender of a request. `user` is empty for the owner of the server's home. `wait` is the seconds
+    until the next request is answered, if there were too many."""
 
     caller: ApiCaller
     user: str = ""
@@ -47,7 +47,7 @@ class Headers(Protocol):
 
 
 class TrustedProxy:
-    """A proxy that names the user in a header. It is known by its address and by a secret."""
+    """A proxy that names the user in a header. Its address and a secret identify it."""
 
     def __init__(self, header: str, peers: Sequence[str], secret: str) -> None:
         self.header = header.lower()
@@ -75,7 +75,7 @@ class TrustedProxy:
 
 
 def open_proxy(settings: ServeSettings) -> TrustedProxy | None:
-    """Raises SettingsError or Refused for what cannot be used."""
+    """Return the proxy. Raises SettingsError or Refused for unusable settings."""
     if not settings.proxy_header:
         return None
     secret = password(Path(settings.proxy_secret_file).expanduser())
@@ -108,8 +108,8 @@ class UserGate:
         return entry, ApiCaller(entry.key, kind, tag)
 
     def by_cookie(self, value: str, address: str, *, counted: bool = True) -> Visitor | None:
-        """One that has ended, or was signed out, is nothing to write down. A request that is not `counted`
-        uses nothing of the user's limit."""
+        """Recognize a cookie. An expired or signed-out one is not recorded. A request that is not `counted`
+        does not count toward the user's limit."""
         cookie = read_cookie(value, self._keys)
         if cookie is None:
             self.refuse(AuditNote(AuditEvent.COOKIE_REFUSED, detail="forged", address=address))
@@ -147,7 +147,7 @@ class UserGate:
         )
 
     def by_ticket(self, word: str, address: str) -> Visitor | None:
-        """A link that was used, is too old or was never made looks the same to us."""
+        """Recognize a link. A used, an expired and an unknown one look the same."""
         user = word.partition(USER)[2]
         found = self.keys_of(user).takes_ticket(word) if is_name(user) else None
         if found is None:
@@ -162,7 +162,7 @@ class UserGate:
     def _enter(
         self, name: str, address: str, event: AuditEvent, ask: Callable[[], tuple[Admission, ApiCaller]]
     ) -> Visitor | None:
-        """Do not ask again about a caller who comes too early until it is time."""
+        """Sign in. Do not ask again about a caller who is too early until it is time."""
         until, visitor = self._early.get(name, (0.0, None))
         left = until - time.monotonic()
         if visitor and left > 0:
@@ -183,8 +183,8 @@ class UserGate:
         self.directory.note(AuditNote(AuditEvent.LIMIT_REACHED, user, "requests", address))
 
     def refuse(self, note: AuditNote) -> None:
-        """Write a refusal down. Raises TooManyGuesses for an address with many of them, of which those within
-        a second are written down once."""
+        """Record a refusal. Raises TooManyGuesses for an address with many of them; those within a second are
+        recorded once."""
         now = time.monotonic()
         if now < self._guessing.get(note.address, 0.0):
             raise TooManyGuesses
@@ -216,7 +216,8 @@ def is_user_key(word: str) -> bool:
 
 
 def fold_address(address: str) -> str:
-    """Return an address as it is counted: of IPv6 the network, since one machine has all of its addresses."""
+    """Return an address as it is counted: for IPv6 the network, since one machine has all of its
+    addresses."""
     try:
         found = ipaddress.ip_address(address)
     except ValueError:

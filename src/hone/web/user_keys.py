@@ -1,4 +1,4 @@
-"""The links and sign-ins of one user. They lie in the user's own rows, and each names its user."""
+"""The links and sign-ins of one user. They are in the user's own rows, and each names its user."""
 
 import hmac
 import secrets
@@ -18,11 +18,11 @@ from hone.web.tickets import Tickets
 
 T = TypeVar("T")
 USER = "~"
-"""Stands before the name of the user in a link and a cookie. No key, name or seal has it."""
+"""Precedes the user's name in a link and a cookie. No key, name or seal contains it."""
 
 
 class UserKeys:
-    """`server` are the keys of the server that the user came to; their holder is no user."""
+    """`server` are the keys of the server that the user came to; their holder is not a user."""
 
     is_remote = True
 
@@ -40,30 +40,30 @@ class UserKeys:
         return await self._server.ask(question)
 
     def ticket(self, who: ApiCaller = OWNER) -> str:
-        """Good for one visit."""
+        """Return a ticket for one visit."""
         return f"{self._tickets.add(who.tag)}{USER}{self._user}"
 
     def takes_ticket(self, word: str) -> ApiCaller | None:
-        """Who it was made by; once."""
+        """Return who made a ticket. It works once."""
         found = self._tickets.take(word.partition(USER)[0])
         return replace(OWNER, tag=found.tag) if found else None
 
     def cookie(self, who: ApiCaller = OWNER, agent: str = "") -> str:
-        """The time it ends, something nobody can guess, the key it came by, the user, and a seal on them."""
+        """Return a cookie: its end, a random value, the key it came from, the user, and a seal."""
         word = secrets.token_urlsafe(16)
         text = f"{int(self._clock.now().timestamp()) + STAY}.{word}.{who.tag}{USER}{self._user}"
         self.logins.add(word, timedelta(seconds=STAY), agent, who.tag)
         return f"{text}.{self._server.seal_for_users(text)}"
 
     def accepts(self, who: ApiCaller) -> bool:
-        """Whether somebody who was let in may still be here."""
+        """Tell whether a signed-in user still has access."""
         if who.login and not self.logins.has(who.login):
             return False
         return self._directory.is_current(self._user, who.tag)
 
 
 class UserCookie(Struct, frozen=True):
-    """A cookie with our seal: the digest of the key it came by, which sign-in it is, and when it ends."""
+    """A cookie with our seal: the digest of the key it came from, its sign-in, and its end."""
 
     user: str
     tag: str
@@ -72,7 +72,7 @@ class UserCookie(Struct, frozen=True):
 
 
 def read_cookie(value: str, server: Keys) -> UserCookie | None:
-    """None if the seal is not ours."""
+    """Return the cookie; None if the seal is not ours."""
     text, _, seal = value.rpartition(".")
     if not hmac.compare_digest(seal.encode(), server.seal_for_users(text).encode()):
         return None

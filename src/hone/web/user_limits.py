@@ -1,4 +1,4 @@
-"""Hold a user to their limits: cost, storage, reviews that wait, and turns and requests at a time."""
+"""Enforce a user's limits: cost, storage, waiting reviews, and turns and requests at a time."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -16,23 +16,23 @@ from hone.web.keys import Keys
 N = TypeVar("N", int, float)
 MEGABYTE = 1_000_000
 FRESH = 60.0
-"""Seconds for which the storage of a user is taken as measured, where there is room."""
+"""Seconds for which a measured storage is assumed, if there is room."""
 ROOM = 0.8
-"""The share of the storage limit from which on it is measured each time."""
+"""The share of the storage limit above which storage is measured each time."""
 LARGE = 1_000
-"""Bytes of a request that keeps something. Without storage left a user may send smaller ones, to undo."""
+"""Bytes of a request that stores something. Without storage left a user may send smaller ones, to undo."""
 ACTIVE, WAITING, STREAMS = 4, 64, 64
-"""Requests of one user that are worked on at a time, that may wait, and streams of events, in one process."""
+"""For one user and process: requests handled at a time, waiting requests, and event streams."""
 SOON, LATER = 1.0, 60.0
 """Seconds after which to try again."""
 LINGER, SPACE, LONGEST = 1.0, 0.05, 10.0
-"""Seconds that a refusal takes, between two of the same user, and that one takes at most."""
+"""Seconds that a refusal takes, between two of the same user, and at most."""
 REMEMBERED = 1_000
-"""Users and addresses whose last refusal is kept in mind."""
+"""How many users and addresses to remember the last refusal of."""
 PACE = 0.5
-"""Seconds between the beginnings of a user's turns, while others of them are under way."""
+"""Seconds between the starts of a user's turns, while others of them are running."""
 HELD, NOTED = 2.0, 1.0
-"""Seconds for which a refusal holds without a question, and between two notes of the same."""
+"""Seconds for which a refusal holds without a query, and between two records of the same one."""
 TURNS = "{} turns of yours are under way. Wait until one has ended."
 REQUESTS = "{} requests of yours are waiting. Wait until some are answered."
 REVIEWS = "{} reviews of yours are waiting. Send more when workers have done some."
@@ -41,8 +41,8 @@ STORAGE = "You keep {:,} MB, and your limit is {:,} MB. Delete or erase somethin
 
 
 class LateRefusals:
-    """Lets refusals wait, and those of one user leave one after another: clients that flood get few of them,
-    and never ask again all at once."""
+    """Delays refusals, one after another for each user: flooding clients get few of them, and never retry all
+    at once."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -58,7 +58,8 @@ class LateRefusals:
 
 
 class UserLimiter:
-    """Of one user in one server process. A limit that is not the user's own is that of the settings."""
+    """The limits of one user in one server process. Where a user has no limit, that of the settings
+    applies."""
 
     def __init__(
         self, user: str, directory: UserDirectory, keys: Keys, clock: Clock, settings: ServeSettings
@@ -79,9 +80,9 @@ class UserLimiter:
         self._noted: dict[str, float] = {}
 
     async def admit(self, turns: int) -> None:
-        """Raises LimitReached unless another turn, or such work, may begin. `turns` are under way, that one
-        included. What was refused is refused again for a moment, without asking the database. While another
-        one is under way, they begin one after another with a pause, so that others get their turn."""
+        """Raise LimitReached unless another turn, or such work, may begin. `turns` are running, including
+        this one. A refusal is repeated for a moment without asking the database. While another turn is
+        running, they begin one after another with a pause, so that others get their turn."""
         if turns > 1:
             await self._pace()
         if self._refused and self._clock.monotonic() < self._refused[0]:
@@ -99,13 +100,13 @@ class UserLimiter:
         await self._check_storage(limits)
 
     async def _pace(self) -> None:
-        """Wait until some time has passed since the last one who waited here."""
+        """Wait until some time has passed since the last one that waited here."""
         begins = max(self._next, self._clock.monotonic())
         self._next = begins + PACE
         await self._clock.sleep(begins - self._clock.monotonic())
 
     async def count(self, turns: int) -> None:
-        """Raises LimitReached if so many turns are too many, by what was last known."""
+        """Raise LimitReached for too many turns, by the last known figures."""
         if turns > self._turns:
             raise await self._refuse("turns", TURNS.format(self._turns), SOON)
 
@@ -132,15 +133,15 @@ class UserLimiter:
             raise await self._refuse("storage", kept, LATER)
 
     async def receive(self, size: int) -> None:
-        """Count the bytes that a request brings. Raises LimitReached for a large one of a user without
-        storage."""
+        """Count the bytes of a request. Raises LimitReached for a large one if the user has no storage
+        left."""
         if size > LARGE:
             await self._check_storage(await self._limits())
             self._since += size
 
     @asynccontextmanager
     async def request(self, *, lasting: bool) -> AsyncIterator[None]:
-        """Hold one request. A `lasting` one waits for a model, or for events. Raises LimitReached."""
+        """Admit one request. A `lasting` one waits for a model, or for events. Raises LimitReached."""
         if lasting:
             if self._streams >= STREAMS:
                 raise await self._refuse("requests at a time", REQUESTS.format(STREAMS), SOON)
@@ -160,7 +161,7 @@ class UserLimiter:
             self._waiting -= 1
 
     async def _refuse(self, limit: str, sentence: str, wait: float) -> LimitReached:
-        """Write it down, once a second. The answer comes late, so that a flood gets fewer."""
+        """Record a refusal, once a second. The answer comes late, so that a flood gets fewer."""
         now, note = self._clock.monotonic(), AuditNote(AuditEvent.LIMIT_REACHED, self._user, limit)
         if now - self._noted.get(limit, -NOTED) >= NOTED:
             self._noted[limit] = now
@@ -178,5 +179,5 @@ class UserLimiter:
 
 
 def _choose(own: N | None, usual: N) -> N | None:
-    """Zero in the settings means that there is no limit; a user's own zero is one."""
+    """Choose a limit. Zero in the settings means no limit; a user's own zero is one."""
     return own if own is not None else usual or None

@@ -1,4 +1,4 @@
-"""`/permissions`: the rules that hold in this folder, numbered, so that they can be removed."""
+"""`/permissions`: the rules of this folder, numbered, so that they can be removed."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from hone.runtime.permissions.factory import SourcedRule
 HOW = "/permissions remove N removes a rule. Rules of a file are changed in that file."
 NONE = "No rule is stored. Answer a question with “always” to add one, or use: hone permissions allow"
 PLACES = {"everywhere": "", "this folder": "."}
-"""Where the owner's answers are stored, by how they are named."""
+"""Where the owner's answers are stored, by their displayed names."""
 
 
 async def permissions(state: ChatState, argument: str) -> str:

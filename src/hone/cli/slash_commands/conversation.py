@@ -1,4 +1,4 @@
-"""Commands about the conversation itself: begin another, repeat or change a message, take text out of it."""
+"""Commands about the conversation itself: begin another, repeat or change a message, copy text from it."""
 
 import os
 import sys
@@ -20,9 +20,9 @@ from hone.files.exports import note_export
 from hone.runtime.session import Session
 
 WIPE = "\x1b[H\x1b[2J\x1b[3J"
-"""Empties the screen and what was scrolled off it."""
+"""Clears the screen and its scrollback."""
 CLIPBOARD = 70_000
-"""Bytes that terminals accept for the clipboard."""
+"""The most bytes that terminals accept for the clipboard."""
 NOTHING_SAID = "You have not said anything in this conversation yet."
 
 
@@ -54,7 +54,7 @@ async def edit(state: ChatState, _: str) -> SlashDraft:
 
 
 def find_last(nodes: Sequence[Node]) -> tuple[int, Node]:
-    """Return the message that began the last turn, and how many come before it. Raises Refused if there is
+    """Return the message that began the last turn, and how many precede it. Raises Refused if there is
     none."""
     begun = find_begun(nodes)
     if not begun:
@@ -63,8 +63,8 @@ def find_last(nodes: Sequence[Node]) -> tuple[int, Node]:
 
 
 def find_begun(nodes: Sequence[Node]) -> list[tuple[int, Node]]:
-    """Return the user's messages that began turns, each with how many come before it. One that was sent while
-    the agent worked began none."""
+    """Return the user's messages that began turns, each with how many precede it. A message sent while the
+    agent worked did not begin a turn."""
     return [
         (count, node)
         for count, node in enumerate(nodes)
@@ -81,7 +81,7 @@ def own_parts(message: Message) -> Message:
 
 
 async def go_back(state: ChatState, count: int) -> None:
-    """Continue in a conversation with the first `count` messages of this one, which is kept."""
+    """Continue in a new conversation with the first `count` messages of this one, which is kept."""
     hone, old = state.hone, state.session
     state.session = await _branch(hone, old, count)
     state.session.set_mode(old.mode)
@@ -133,7 +133,7 @@ def _is_answer(node: Node) -> bool:
 
 
 async def show_output(state: ChatState, argument: str) -> str:
-    """Show the last result, or the one so many before the end."""
+    """Show the last result, or an earlier one, counted from the end."""
     number = argument or "1"
     if not (number.isascii() and number.isdigit() and len(number) < 6 and int(number)):
         raise Refused("Which result? /output shows the last one, /output 2 the one before it.")

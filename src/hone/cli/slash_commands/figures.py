@@ -16,7 +16,7 @@ from hone.models.wrappers import Windowed
 from hone.prompt.compose import measure_system
 
 BAR = 20
-"""Cells of a bar that stands for the whole window."""
+"""How many cells of a bar stand for the whole window."""
 TOKEN = 4
 """Bytes that count as a token."""
 
@@ -72,7 +72,7 @@ def _percent(count: int, window: int) -> str:
 
 
 def bar(count: int, window: int) -> str:
-    """Return a bar as long as the share of the window, at least one cell for anything."""
+    """Return a bar for a share of the window, at least one cell for anything."""
     cells = min(BAR, round(BAR * count / window)) if window else 0
     return "█" * max(cells, 1 if count and window else 0)
 

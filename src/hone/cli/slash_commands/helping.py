@@ -29,7 +29,7 @@ KEYS = {
     "Ctrl-G": "Write the message in your editor. So does Ctrl-X Ctrl-E.",
 }
 WIDEST = 27
-"""Columns of a command with its argument; what is wider stands on a line by itself."""
+"""The columns for a command with its argument; a wider one gets its own line."""
 
 
 async def show_help(_: ChatState, __: str) -> str:
@@ -53,7 +53,7 @@ def lay_out_help(commands: Mapping[str, Command], width: int) -> Iterator[str]:
 
 
 def _row(name: str, text: str, width: int) -> Iterator[str]:
-    """Yield a name with what it means beside it, or below it where it is too long."""
+    """Yield a name with its meaning next to it, or below it if it is too long."""
     first, *further = wrap_cells(text, max(20, width - WIDEST - 1)) or [""]
     if len(name) + 4 > WIDEST:
         yield f"  {name}"

@@ -1,4 +1,4 @@
-"""`/remember`: save the owner's own words in the journal, at once."""
+"""`/remember`: save the owner's own words in the journal immediately."""
 
 from hone.cli.slash import ChatState
 from hone.core.errors import Refused
@@ -10,7 +10,7 @@ from hone.knowledge.sections import section, targets
 
 
 async def remember(state: ChatState, argument: str) -> str:
-    """Save what follows the command. `user:` or `project:` before it names another part than memory."""
+    """Save the text after the command. A leading `user:` or `project:` names another part of the journal."""
     part, text = parse_part(argument)
     if not text:
         raise Refused("What should I remember? Try: /remember The tests run with make check.")

@@ -39,7 +39,7 @@ async def _open_other(state: ChatState, words: str) -> str:
 
 
 async def open_session(state: ChatState, beginning: str) -> str:
-    """Continue a conversation. Raises Missing if there is none whose id begins like this."""
+    """Continue a conversation. Raises Missing if no id begins like this."""
     state.session = await state.hone.resume(beginning)
     mode = state.session.mode
     said = "" if mode is Mode.AUTO else f" {modes.describe(mode)}"

@@ -1,1 +1,1 @@
-"""The chat's terminal: prompt, live output and questions. Loaded only if the chat is interactive."""
+"""The chat's terminal: prompt, live output and questions. It is imported only if the chat is interactive."""

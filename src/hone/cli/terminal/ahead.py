@@ -1,4 +1,4 @@
-"""What is typed while the agent works: a line that can be sent, and Esc to stop.
+"""Input while the agent works: a line to send, and Esc to stop.
 
 `TypeAhead` decides what keys mean and reads none. `Listening` reads them while a turn is drawn.
 """
@@ -16,13 +16,13 @@ ESCAPE = "\x1b"
 GRACE = 0.05
 """Seconds after which an Esc is a key and not the beginning of one."""
 SHOWN = 5
-"""Lines that are shown of a message while it is typed."""
+"""The most lines of a message to show while it is typed."""
 _ERASE, _CLEAR, _WORD = ("\x7f", "\x08"), "\x15", "\x17"
 
 
 class TypeAhead:
-    """One line. `send` gets it with Enter, `stop` is called with Esc. `text` is what stands there now, and
-    `waiting` returns what was sent and not heard yet."""
+    """One line. Enter passes it to `send`, Esc calls `stop`. `text` is the current line, and `waiting`
+    returns what was sent but not heard yet."""
 
     def __init__(
         self,
@@ -39,11 +39,11 @@ class TypeAhead:
 
     @property
     def is_open(self) -> bool:
-        """Whether an Esc came that may be the beginning of a key."""
+        """Tell whether an Esc has come that may be the beginning of a key."""
         return bool(self._rest)
 
     def lines(self, width: int) -> list[str]:
-        """Return what to show: the words that wait, and the line with a cursor at its end."""
+        """Return what to show: the waiting words, and the line with a cursor at its end."""
         waiting = [one_line(f"↳ {text}", width) for text in self._waiting()]
         if not self.text:
             return waiting
@@ -61,7 +61,7 @@ class TypeAhead:
             self._press(key)
 
     def close(self) -> None:
-        """Nothing follows: an Esc was a key."""
+        """Note that nothing follows: an Esc was a key."""
         rest, self._rest = self._rest, ""
         if rest == ESCAPE:
             self._press(rest)
@@ -87,7 +87,7 @@ class TypeAhead:
             self.text += key
 
     def _enter(self) -> None:
-        """A backslash at the end begins another line, as it does at the prompt."""
+        """Handle Enter. A backslash at the end begins another line, as at the prompt."""
         if self.text.endswith("\\"):
             self.text = f"{self.text[:-1]}\n"
             return
@@ -97,13 +97,13 @@ class TypeAhead:
 
 
 def _end_of(line: str, width: int) -> str:
-    """Return the end of a line that is too long: there somebody types."""
+    """Return the end of a line that is too long, since somebody types there."""
     return line if len(line) <= width else f"{line[:2]}…{line[3 - width :]}"
 
 
 class Listening:
-    """Reads the terminal while it is entered; `changed` is called after each key. `paused` leaves the keys to
-    somebody else, such as a question."""
+    """Reads the terminal while the context is active; `changed` is called after each key. `paused` leaves the
+    keys to other code, such as a question."""
 
     def __init__(self, ahead: TypeAhead, changed: Callable[[], None]) -> None:
         self._ahead = ahead
@@ -139,7 +139,7 @@ class Listening:
             typed = os.read(self._terminal, 65_536)
         except OSError:
             typed = b""
-        if not typed:  # the terminal is gone; the next question says so
+        if not typed:  # the terminal is gone; the next question reports it
             asyncio.get_running_loop().remove_reader(self._terminal)
             return
         if self._timer:

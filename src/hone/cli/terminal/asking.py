@@ -19,7 +19,7 @@ Press = Callable[[float | None], Awaitable[str]]
 Pause = Callable[[], AbstractContextManager[None]]
 
 QUIET = 0.3
-"""Seconds without a key before and after one that says yes: words typed for the prompt are no consent."""
+"""Seconds without a key before and after a key that means yes: words typed for the prompt are no consent."""
 ENTER = ("\r", "\n")
 LEAVING = frozenset({"\x03", "\x04"})
 """Ctrl-C and Ctrl-D."""
@@ -35,11 +35,11 @@ MEANINGS = {
     "no": "no",
 }
 BECAUSE = Answer("no", "?")
-"""A no whose reason is still to be typed."""
+"""A no whose reason still has to be typed."""
 
 
 class Asking:
-    """Asks one question at a time. `pause` holds the screen still meanwhile; the screen sets it."""
+    """Asks one question at a time. `pause`, which the screen sets, holds the screen still for that time."""
 
     def __init__(self, paint: Paint) -> None:
         self.pause: Pause = nullcontext
@@ -62,7 +62,7 @@ class Asking:
 
 
 def shown(question: Question, paint: Paint) -> Iterator[str]:
-    """Yield the question, to the letter what it is about, and the keys."""
+    """Yield the question, its exact subject, and the keys."""
     detail = visible(question.detail).split("\n")
     width = max(20, shutil.get_terminal_size().columns - 2)
     for number, each in enumerate(wrap_cells(visible(question.text), width) or [""]):
@@ -79,8 +79,8 @@ def shown(question: Question, paint: Paint) -> Iterator[str]:
 
 
 def _detail(lines: Sequence[str], width: int, paint: Paint) -> Iterator[str]:
-    """Yield what will be done, to the letter: a long line goes on below, two columns further in. The lines of
-    a diff are colored."""
+    """Yield exactly what will be done: a long line continues below, indented by two columns. The lines of a
+    diff are colored."""
     is_diff = any(each.startswith("@@ ") for each in lines)
     colors = {"+": paint.green, "-": paint.red, "@": paint.dim} if is_diff else {}
     for each in lines:
@@ -90,7 +90,7 @@ def _detail(lines: Sequence[str], width: int, paint: Paint) -> Iterator[str]:
 
 
 def break_line(line: str, width: int) -> list[str]:
-    """Break a line between words where it can be. Joined, the rows are the line again."""
+    """Break a line, between words if possible. Joined, the rows are the line again."""
     rows = []
     while len(line) > width:
         at = line.rfind(" ", 1, width) + 1 or width
@@ -100,7 +100,7 @@ def break_line(line: str, width: int) -> list[str]:
 
 
 def _always(pattern: str, paint: Paint) -> Iterator[str]:
-    """Yield the rules that an answer for always would add."""
+    """Yield the rules that the answer "always" would add."""
     rules = visible(pattern).split("\n")
     width = max(20, shutil.get_terminal_size().columns - 8)
     if len(rules) == 1 and len(rules[0]) + 8 <= width:
@@ -136,7 +136,7 @@ async def ask_yes(question: str, meaning: str, paint: Paint) -> bool:
 
 
 async def ask_trust(folder: Path, lessons: Sequence[str], files: Sequence[ShownFile], paint: Paint) -> bool:
-    """Return whether what is in this folder counts as the owner's own from now on, these files included.
+    """Tell whether the content of this folder counts as the owner's own from now on, these files included.
     `lessons` wait for that."""
     trusted = await choice(trust_shown(folder, lessons, files, paint), {"y": True}, False)
     print(paint.dim(f"  → {'trusted' if trusted else 'not trusted; to trust it later: hone trust'}"))
@@ -164,7 +164,7 @@ def trust_shown(
 
 
 async def choice(lines: Iterable[str], yes: Mapping[str, Choice], no: Choice) -> Choice:
-    """What the key says that follows these lines; keys pressed before them count for nothing."""
+    """Return the choice of the next key; keys pressed before these lines appeared do not count."""
     with unechoed(signals=False):
         forget_typed()
         print("\n".join(lines), flush=True)
@@ -175,8 +175,8 @@ async def choice(lines: Iterable[str], yes: Mapping[str, Choice], no: Choice) ->
 
 
 async def decide(press: Press, yes: Mapping[str, Choice], no: Choice) -> Choice:
-    """A key for no counts at once. One for yes counts alone or with Enter after it; among others it is part
-    of a word that somebody is typing."""
+    """Decide about keys. A key for no counts at once. One for yes counts alone or with Enter after it; among
+    others it is part of a word that somebody is typing."""
     typed = ""
     while True:
         more = await press(QUIET if typed else None)

@@ -1,4 +1,4 @@
-"""Split streamed Markdown into blocks that later input cannot change. Independent of the screen."""
+"""Split streamed Markdown into blocks that later input cannot change. It knows nothing of the screen."""
 
 from functools import cache
 from itertools import pairwise
@@ -12,8 +12,8 @@ from hone.markdown import grammar
 
 
 class MarkdownBlock(Struct, frozen=True):
-    """A paragraph, a heading, a table, a whole fence, or one item of a list with all that is in it.
-    `number` is an item's place in an ordered list."""
+    """A paragraph, a heading, a table, a whole fence, or one list item with its content. `number` is an
+    item's place in an ordered list."""
 
     text: str
     number: int | None = None
@@ -25,10 +25,10 @@ class MarkdownBlock(Struct, frozen=True):
 
 
 class Blocks:
-    """However the text is cut into pieces and whenever it is asked, the blocks are the same, and joined they
-    are the text, made visible.
+    """Splits a text into blocks. However the text arrives, the blocks are the same, and joined they are the
+    text, made visible.
 
-    A line can only change the block that is open when it comes, so all but the last one are finished.
+    A line can only change the block that is open when it arrives, so all but the last one are finished.
     """
 
     def __init__(self) -> None:
@@ -50,7 +50,7 @@ class Blocks:
         return cut(self._lines + visible(self._begun.removesuffix("\r")), self._number)
 
     def take(self) -> list[MarkdownBlock]:
-        """The blocks that have been finished since it was asked last."""
+        """Return the blocks that have been finished since the last call."""
         if not self._changed:
             return []
         self._changed = False
@@ -59,14 +59,14 @@ class Blocks:
         return finished
 
     def close(self) -> list[MarkdownBlock]:
-        """What is left."""
+        """Return what is left."""
         rest, number = self._lines + visible(self._begun), self._number
         self._lines, self._begun, self._number, self._changed = "", "", None, False
         return cut(rest, number)
 
 
 def cut(text: str, number: int | None = None) -> list[MarkdownBlock]:
-    """All blocks of a text; `number` is that of the item it begins with, if it begins within a list. Empty
+    """Return all blocks of a text; `number` is that of its first item, if it begins within a list. Empty
     lines belong to the block before them."""
     lines = text.splitlines(keepends=True)
     starts = _starts(text, number)
@@ -78,7 +78,7 @@ def cut(text: str, number: int | None = None) -> list[MarkdownBlock]:
 
 
 def _starts(text: str, number: int | None) -> list[tuple[int, int | None]]:
-    """The line each block begins with and, for items of an ordered list, their number."""
+    """Return the first line of each block and, for items of an ordered list, their number."""
     found: list[tuple[int, int | None]] = []
     following = number
     for token in _cutter().parse(text):
@@ -100,7 +100,7 @@ def _first_number(opening: Token) -> int | None:
 
 @cache
 def _cutter() -> MarkdownIt:
-    """The same grammar, blocks only."""
+    """Return the same grammar, for blocks only."""
     parser = grammar()
     parser.core.ruler.enableOnly(["normalize", "block"])
     return parser

@@ -10,13 +10,13 @@ from msgspec import Struct
 from hone.core.regex import regex
 
 MOST = 200
-"""Commands or files that are offered at once."""
+"""The most commands or files to offer at once."""
 _COMMAND = regex(r"/[A-Za-z0-9-]*")
 _WORD = regex(r"\S*\Z")
 
 
 class Completion(Struct, frozen=True):
-    """`text` takes the place of the last `length` letters."""
+    """`text` replaces the last `length` letters."""
 
     text: str
     length: int
@@ -25,7 +25,7 @@ class Completion(Struct, frozen=True):
 
 
 def offers(before: str, folder: Path, commands: Mapping[str, str]) -> Iterator[Completion]:
-    """For what stands before the cursor; `commands` have what they do beside them."""
+    """Yield completions of the text before the cursor; `commands` have their descriptions."""
     if _COMMAND.fullmatch(before):
         # A copy, made at once: this runs in a thread, and skills come and go.
         fitting = (each for each in list(commands.items()) if each[0].startswith(before[1:].lower()))
@@ -40,7 +40,7 @@ def offers(before: str, folder: Path, commands: Mapping[str, str]) -> Iterator[C
 
 
 def is_eager(before: str) -> bool:
-    """Whether to offer something without being asked."""
+    """Tell whether to offer something without being asked."""
     return bool(_COMMAND.fullmatch(before)) or last_word(before).startswith("@")
 
 
@@ -50,7 +50,7 @@ def last_word(before: str) -> str:
 
 
 def files(begun: str, folder: Path) -> Iterator[Completion]:
-    """Folders end in a slash. Hidden files are offered to whoever types the dot."""
+    """Yield files. Folders end in a slash. Hidden files are offered only after a dot."""
     parent, _, beginning = begun.rpartition("/")
     place = folder / os.path.expanduser(f"{parent}/" if parent or begun.startswith("/") else "")
     names = sorted(name for name in _names(place, beginning) if name.startswith(beginning))
@@ -59,7 +59,7 @@ def files(begun: str, folder: Path) -> Iterator[Completion]:
 
 
 def _names(place: Path, beginning: str) -> Iterator[str]:
-    """A name that cannot be printed cannot be typed either."""
+    """Yield the names in a folder. A name that cannot be printed cannot be typed either."""
     try:
         with os.scandir(place) as entries:
             for entry in entries:

@@ -19,16 +19,16 @@ from hone.cli.terminal.view import Frame, View
 from hone.core.events import Emit
 
 FRAME, SHARE = 0.08, 5
-"""Seconds from one frame to the next, and at least so many times what drawing took."""
-# No cursor among the moving lines. Keys wait for the prompt, and what is pasted meanwhile stays one text.
+"""Seconds between frames, but at least this many times what drawing took."""
+# No cursor among the moving lines. Keys wait for the prompt, and text pasted in the meantime stays one text.
 BEGIN, END = "\x1b[?25l\x1b[?2004h", "\x1b[?2004l\x1b[?25h"
-# Terminals that know it show the whole update at once; the others ignore it.
+# Terminals that support it show the whole update at once; the others ignore it.
 TOGETHER, SHOWN = "\x1b[?2026h", "\x1b[?2026l"
 ERASE_BELOW = "\x1b[J"
 
 
 class Drawing:
-    """`ahead` gets what is typed meanwhile; without one, keys wait for the prompt."""
+    """`ahead` gets the keys typed during a turn; without it, they wait for the prompt."""
 
     def __init__(self, *, colour: bool, verbose: bool = False, ahead: TypeAhead | None = None) -> None:
         self._view = View(terminal_size, verbose=verbose, typed=ahead.lines if ahead else None)
@@ -64,7 +64,7 @@ class Drawing:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Nothing moves; what happens meanwhile is drawn afterwards."""
+        """Stop drawing; what happens in the meantime is drawn afterwards."""
         self._live.draw(self._view.close())
         self._still = True
         try:
@@ -85,15 +85,15 @@ def _without_cursor() -> Iterator[None]:
 
 
 class LiveLine(Struct, frozen=True):
-    """As it is written, and how many cells it takes."""
+    """A line as written, and the cells that it takes."""
 
     text: str = ""
     cells: int = 0
 
 
 class Live:
-    """Draws finished lines once and live ones over each other, each frame in one write. The cursor stands at
-    the end of the last live line; where there is none, on an empty one. What stays is not drawn again."""
+    """Draws finished lines once and live ones over each other, each frame in one write. The cursor is at the
+    end of the last live line; without one, on an empty line. Unchanged lines are not drawn again."""
 
     def __init__(self, stream: TextIO, size: Callable[[], os.terminal_size], *, colour: bool) -> None:
         self._stream = stream
@@ -125,20 +125,21 @@ class Live:
 
 
 def _alike(old: Sequence[LiveLine], new: Sequence[LiveLine]) -> int:
-    """How many lines both begin with; never all of them, for the cursor has to end up behind the last."""
+    """Return how many lines both begin with; never all of them, since the cursor must end up behind the
+    last."""
     most = min(len(old), len(new)) - 1
     return next((at for at in range(most) if old[at] != new[at]), most)
 
 
 def _back(lines: Sequence[LiveLine], columns: int) -> str:
-    """To where these last lines begin. A terminal that was made narrower has broken them."""
+    """Return the sequence to the start of these last lines. A narrowed terminal has wrapped them."""
     rows = sum(max(1, -(-line.cells // columns)) for line in lines)
     up = f"\x1b[{rows - 1}A" if rows > 1 else ""
     return f"\r{up}{ERASE_BELOW}"
 
 
 def terminal_size() -> os.terminal_size:
-    """Of the terminal itself, whatever the environment says."""
+    """Return the size of the terminal itself, ignoring the environment."""
     try:
         found = os.get_terminal_size(sys.stdout.fileno())
     except OSError:

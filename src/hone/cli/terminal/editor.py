@@ -29,9 +29,9 @@ from hone.files.atomic import append
 PAINTED = {"prompt": "bold", "bottom-toolbar": "noreverse dim"}
 UNPAINTED = {"bottom-toolbar": "noreverse"}
 REWIND = "/rewind"
-"""What Esc Esc stands for."""
+"""Stands for Esc Esc."""
 REACH = 256 * 1024
-"""Bytes that are read back, from the end."""
+"""The most bytes to read back, from the end."""
 
 
 class DrawnScreen:
@@ -57,11 +57,11 @@ class DrawnScreen:
         self._session.app.after_render += self._rendered
 
     async def read(self, draft: str = "") -> str:
-        """Raises EOFError when Ctrl-D is pressed on an empty line."""
+        """Return the next message. Raises EOFError when Ctrl-D is pressed on an empty line."""
         return await self._session.prompt_async(handle_sigint=False, default=draft)
 
     def tell(self, text: str) -> bool:
-        """Above the prompt, if it waits: then it is drawn again below, with what was typed so far."""
+        """Print above the prompt, if it waits: it is then drawn again below, with what was typed so far."""
         if self._session.app.is_running:
             run_in_terminal(lambda: print(text))
         return self._session.app.is_running
@@ -79,13 +79,13 @@ class DrawnScreen:
         return self._drawing.paused() if self._drawing else nullcontext()
 
     def _rendered(self, _: object) -> None:
-        """What draws an answer is loaded while the user types, once the first prompt stands."""
+        """Import what draws an answer, while the user types, once the first prompt is shown."""
         if not self._warm:
             self._warm = True
             asyncio.get_running_loop().run_in_executor(None, import_object, DRAWING)
 
     def _toolbar(self) -> str:
-        """The same for as long as nothing changes: it is asked for with each key."""
+        """Return the toolbar, cached until something changes: each key asks for it."""
         status, width = self._surroundings.status(), get_app().output.get_size().columns
         if self._shown is None or self._shown[0] is not status or self._shown[1] != width:
             self._shown = status, width, status_line(status, width)
@@ -104,7 +104,7 @@ def bindings() -> KeyBindings:
 
 
 def _send(event: KeyPressEvent) -> None:
-    """Enter first takes what is chosen from a menu, unless that is a command."""
+    """Handle Enter. It first accepts the selection of a menu, unless that is a command."""
     buffer = event.current_buffer
     menu = buffer.complete_state
     if menu and menu.current_completion and not buffer.text.startswith("/"):
@@ -121,7 +121,7 @@ def _break_line(event: KeyPressEvent) -> None:
 
 
 def _edit(event: KeyPressEvent) -> None:
-    """Open the message in $VISUAL or $EDITOR; Ctrl-X Ctrl-E does so by itself."""
+    """Open the message in $VISUAL or $EDITOR, as Ctrl-X Ctrl-E does alone."""
     event.current_buffer.open_in_editor()
 
 
@@ -158,8 +158,8 @@ class Offering(Completer):
 
 
 class KeptHistory(History):
-    """Several processes may add to one file: a line goes in with one write. What begins with a space and what
-    repeats the last line is not kept. `complain` hears once why the file cannot be used."""
+    """A history that several processes may extend: each line is added with one write. Lines that begin with a
+    space or repeat the last line are not kept. `complain` hears once why the file cannot be used."""
 
     def __init__(self, path: Path, complain: Callable[[str], None]) -> None:
         super().__init__()
@@ -171,7 +171,7 @@ class KeptHistory(History):
             super().append_string(string)
 
     def load_history_strings(self) -> Iterator[str]:
-        """The newest first. A line that is damaged is left out."""
+        """Yield the history, newest first. A damaged line is skipped."""
         try:
             kept = read_end(self._path)
         except FileNotFoundError:

@@ -12,14 +12,14 @@ from hone.core.regex import regex
 CTRL_C = "\x03"
 LEAVING = "Ctrl-D or /quit leaves."
 PASTE, PASTED = "\x1b[200~", "\x1b[201~"
-"""What a terminal sends before and after a text that was pasted."""
+"""What a terminal sends before and after pasted text."""
 _KEY = regex(r"\x1b\[200~[\s\S]*?\x1b\[201~|\x1b\[[0-?]*[ -/]*[@-~]|\x1bO[ -~]|\x1b[^\x1b\[O]|[^\x1b]")
 
 
 @contextmanager
 def unechoed(*, signals: bool) -> Iterator[None]:
-    """What is typed does not show and waits, key by key, for whoever reads next. Without `signals` Ctrl-C is
-    a key like any other."""
+    """Turn echo off: typed keys are hidden and wait, one by one, for the next reader. Without `signals`
+    Ctrl-C is an ordinary key."""
     terminal = sys.stdin.fileno()
     before = termios.tcgetattr(terminal)
     now = termios.tcgetattr(terminal)
@@ -29,14 +29,15 @@ def unechoed(*, signals: bool) -> Iterator[None]:
     try:
         yield
     finally:
-        # A terminal that has been closed has no state to go back to.
+        # A closed terminal has no state to restore.
         with suppress(termios.error):
             termios.tcsetattr(terminal, termios.TCSANOW, before)
 
 
 @contextmanager
 def echoed() -> Iterator[None]:
-    """What is typed shows, and comes line by line, whatever held before. Ctrl-C ends a line, too."""
+    """Turn echo on: typed text is shown and arrives line by line, whatever the mode before. Ctrl-C ends a
+    line, too."""
     terminal = sys.stdin.fileno()
     before = termios.tcgetattr(terminal)
     now = termios.tcgetattr(terminal)
@@ -53,7 +54,7 @@ def echoed() -> Iterator[None]:
 
 
 async def line(prompt: str) -> str:
-    """Return one line that is typed after the prompt; empty if it is broken off by Ctrl-C or Ctrl-D."""
+    """Return one line that is typed after the prompt; empty if Ctrl-C or Ctrl-D ends it."""
     typed = ""
     with echoed():
         print(prompt, end="", flush=True)
@@ -69,8 +70,8 @@ async def line(prompt: str) -> str:
 
 
 def split_keys(typed: str) -> tuple[list[str], str]:
-    """Return the keys in what a terminal sent, each as it was sent, and the rest, which is the beginning of a
-    key, or Esc alone if nothing follows. A text that was pasted is one key."""
+    """Return the keys in a terminal's input, each as it was sent, and the rest, which is the beginning of a
+    key, or Esc alone if nothing follows. Pasted text is one key."""
     keys: list[str] = []
     at = 0
     while at < len(typed):
@@ -91,12 +92,13 @@ def _is_open_paste(typed: str, at: int) -> bool:
 
 
 def forget_typed() -> None:
-    """Keys that were pressed before now are nobody's answer."""
+    """Drop keys that were pressed before now: they answer nothing."""
     termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
 
 
 async def pressed(within: float | None = None) -> str:
-    """The next keys; nothing if none comes within so many seconds. Raises EOFError without a terminal."""
+    """Return the next keys; nothing if none comes within this many seconds. Raises EOFError without a
+    terminal."""
     ready = asyncio.Event()
     loop, terminal = asyncio.get_running_loop(), sys.stdin.fileno()
     loop.add_reader(terminal, ready.set)

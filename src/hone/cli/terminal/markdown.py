@@ -17,7 +17,7 @@ from hone.markdown import color, grammar
 
 NARROWEST = 10
 PROSE = 100
-"""Prose is not set wider than this, however wide the terminal."""
+"""Prose is not wider than this, however wide the terminal."""
 
 PLAIN = Style()
 DIM, BOLD, CODE = Style(dim=True), Style(bold=True), Style(color="cyan")
@@ -43,7 +43,7 @@ STYLES: dict[_TokenType, Style] = {
 
 
 def lines(block: MarkdownBlock, width: int) -> list[Text]:
-    """Without the empty line that may follow the block."""
+    """Return the lines of a block, without the empty line that may follow it."""
     tree = SyntaxTreeNode(_parser().parse(block.text))
     return list(Page(block.text.split("\n"), block.number).stack(tree.children, max(width, NARROWEST)))
 
@@ -52,14 +52,14 @@ _parser = cache(grammar)
 
 
 class Page:
-    """Draws the nodes of one block. `number` is that of the item the block is, if it is one."""
+    """Draws the nodes of one block. `number` is that of the item, if the block is one."""
 
     def __init__(self, source: Sequence[str], number: int | None) -> None:
         self._source = source
         self._number = number
 
     def stack(self, nodes: Sequence[SyntaxTreeNode], width: int) -> Iterator[Text]:
-        """One below the other, with an empty line where the source has one."""
+        """Stack nodes, with an empty line where the source has one."""
         for at, node in enumerate(nodes):
             if at and node.map and not self._source[node.map[0] - 1].strip(" \t>"):
                 yield Text()
@@ -102,7 +102,7 @@ def _face(node: SyntaxTreeNode) -> Style:
 
 
 def indented(drawn: Iterator[Text], first: str, further: str) -> Iterator[Text]:
-    """What has nothing in it still shows its mark."""
+    """Indent lines. An empty item still shows its mark."""
     mark = first
     for line in (next(drawn, Text()), *drawn):
         marked = Text.assemble((mark, DIM), line)
@@ -118,7 +118,8 @@ def set_text(text: Text, width: int) -> Iterator[Text]:
 
 
 def words(node: SyntaxTreeNode, style: Style = PLAIN) -> Text:
-    """What stands within a block, painted. Entities may spell out anything: it is made visible once more."""
+    """Return the painted text inside a block. Entities can encode anything, so it is made visible once
+    more."""
     text = Text()
     for child in node.children:
         if child.type in ("softbreak", "hardbreak"):
@@ -138,7 +139,7 @@ def words(node: SyntaxTreeNode, style: Style = PLAIN) -> Text:
 
 
 def _link(node: SyntaxTreeNode, style: Style) -> Text:
-    """Its words and where it leads, both to be read."""
+    """Return a link's words and its target, both readable."""
     said, place = words(node, style), visible(str(node.attrs.get("href", "")))
     title = visible(str(node.attrs.get("title", "")))
     if place not in (said.plain, f"mailto:{said.plain}"):
@@ -147,7 +148,7 @@ def _link(node: SyntaxTreeNode, style: Style) -> Text:
 
 
 def code(node: SyntaxTreeNode) -> Iterator[Text]:
-    """As it is written, without a frame, longer than the screen if need be."""
+    """Yield code as written, without a frame, and wider than the screen if necessary."""
     info = visible(node.info).strip() if node.type == "fence" else ""
     language = info.partition(" ")[0].lower()
     if info.lower() != language or set(":/.") & set(language):
@@ -172,12 +173,12 @@ def table(node: SyntaxTreeNode, width: int) -> Iterator[Text]:
 
 @cache
 def _console() -> Console:
-    """Measures and wraps; nothing is ever printed on it."""
+    """Return a console that measures and wraps; nothing is ever printed on it."""
     return Console(color_system=None, force_terminal=False, legacy_windows=False, _environ={})
 
 
 def coloured(code: str, language: str) -> list[Text]:
-    """Code in the terminal's own palette, line by line."""
+    """Color code in the terminal's palette, line by line."""
     lines = [Text()]
     for kind, piece in color(code, language):
         first, *more = piece.split("\n")

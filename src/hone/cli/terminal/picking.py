@@ -23,8 +23,8 @@ HIDE, SHOW = "\x1b[?25l", "\x1b[?25h"
 
 
 class Picker:
-    """What is shown of a list, and which row is marked. `press` a key: the result is the number of the row
-    that was chosen, NONE, or None while nothing is decided."""
+    """The visible part of a list, and the marked row. `press` a key: the result is the number of the chosen
+    row, NONE, or None while nothing is decided."""
 
     def __init__(self, rows: Sequence[str]) -> None:
         self._rows = rows
@@ -33,7 +33,7 @@ class Picker:
 
     @property
     def fitting(self) -> list[int]:
-        """The rows that have all the words that were typed."""
+        """The rows that contain all typed words."""
         words = self._search.lower().split()
         return [at for at, row in enumerate(self._rows) if all(word in row.lower() for word in words)]
 
@@ -71,7 +71,7 @@ class Picker:
 
 
 async def pick(title: str, rows: Sequence[str]) -> int | None:
-    """Return the number of the row that the user chose, or None. Keys pressed before count for nothing."""
+    """Return the number of the row that the user chose, or None. Keys pressed before do not count."""
     if not can_draw():
         return await _pick_number(title, rows)
     live = Live(sys.stdout, terminal_size, colour=paint_for(sys.stdout).colour)
@@ -93,7 +93,7 @@ async def pick(title: str, rows: Sequence[str]) -> int | None:
 
 
 async def _press(picker: Picker) -> int | None:
-    """Wait for keys and press them one by one until something is decided."""
+    """Read keys and press them one by one until something is decided."""
     try:
         keys, rest = split_keys(await pressed())
     except EOFError:
@@ -106,7 +106,7 @@ async def _press(picker: Picker) -> int | None:
 
 
 async def _pick_number(title: str, rows: Sequence[str]) -> int | None:
-    """Where nothing can be drawn, the rows have numbers."""
+    """Let the user type a number, if nothing can be drawn."""
     print("\n".join((title, *(f"{number:>3} {row}" for number, row in enumerate(rows, 1)))))
     typed = await line("Number (Enter for none): ")
     number = int(typed) if typed.isascii() and typed.isdigit() and len(typed) < 6 else 0

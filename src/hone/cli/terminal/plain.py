@@ -18,8 +18,7 @@ PROMPT, MORE = "> ", ". "
 
 
 class PlainScreen:
-    """The terminal edits the line itself and hands it over whole. `mark` is asked for what the prompt should
-    say."""
+    """Uses the terminal's own line editing and gets complete lines. `mark` returns the text of the prompt."""
 
     def __init__(self, interrupts: Interrupts, mark: Callable[[], str] = str) -> None:
         paint = paint_for(sys.stdout)
@@ -31,7 +30,8 @@ class PlainScreen:
         self._listening: Listening | None = None
 
     async def read(self, draft: str = "") -> str:
-        """Ctrl-C drops what was typed so far. The terminal cannot be given a draft: it is shown."""
+        """Read a message. Ctrl-C drops what was typed so far. The terminal cannot be given a draft, so it is
+        shown."""
         if draft:
             print(f"Your message was: {visible(draft)}")
         while True:
@@ -43,7 +43,7 @@ class PlainScreen:
             print(f"\n{LEAVING}")
 
     async def _message(self) -> str:
-        """A line that ends in a backslash goes on with the next one."""
+        """Join lines: a line that ends in a backslash continues with the next one."""
         mark = self._mark()
         lines = [await self._line(f"({mark}) {PROMPT}" if mark else PROMPT)]
         while lines[-1].endswith("\\"):
@@ -64,8 +64,8 @@ class PlainScreen:
 
     @asynccontextmanager
     async def working(self, *, verbose: bool = False, ahead: TypeAhead | None = None) -> AsyncIterator[Emit]:
-        """A line that is entered meanwhile is heard at once, and that is said. The terminal itself shows what
-        is typed."""
+        """Show a turn. A line entered in the meantime is heard at once, and that is reported. The terminal
+        itself shows what is typed."""
         if ahead is None:
             yield self._show
             return
@@ -84,12 +84,12 @@ class PlainScreen:
         print(shown.answer + shown.aside, end="", flush=True)
 
     def tell(self, text: str) -> bool:
-        """The terminal itself edits the line; nobody else can tell what stands there."""
+        """Return False: the terminal itself edits the line, and only it knows the text."""
         return False
 
     @contextmanager
     def pause(self) -> Iterator[None]:
-        """What happens during a question is shown after it."""
+        """Show what happens during a question after it."""
         print(self._renderer.pause(), end="")
         self._held = []
         try:

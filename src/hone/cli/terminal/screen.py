@@ -21,31 +21,32 @@ from hone.core.permissions import Mode
 from hone.core.visible import one_line
 
 EDITOR, DRAWING = "hone.cli.terminal.editor:DrawnScreen", "hone.cli.terminal.drawing:Drawing"
-"""Loaded where a terminal can draw: the former with the first prompt, the latter while something is typed."""
+"""Imported if a terminal can draw: the first with the first prompt, the second while something is typed."""
 SHORT = 12
-"""Letters of a folder's name that are shown where there is little room."""
+"""The letters of a folder's name to show if there is little room."""
 LONGEST = 100
-"""Letters of a model or folder that are shown, however wide the terminal."""
+"""The most letters of a model or folder to show, however wide the terminal."""
 
 
 class Screen(Protocol):
     async def read(self, draft: str = "") -> str:
-        """Return the next message, which begins as a draft. Raises EOFError when there will be none."""
+        """Return the next message, which begins as a draft. Raises EOFError if there will be none."""
         ...
 
     def working(
         self, *, verbose: bool = False, ahead: TypeAhead | None = None
     ) -> AbstractAsyncContextManager[Emit]:
-        """Show what happens until it is left. Whatever else is printed waits for that. `ahead` gets what is
-        typed meanwhile, where keys can be read."""
+        """Show what happens until the context ends. Other output waits for that. `ahead` gets the keys typed
+        in between, if keys can be read."""
         ...
 
     def pause(self) -> AbstractContextManager[None]:
-        """Nothing moves, and what happens is shown afterwards."""
+        """Stop drawing, and show afterwards what has happened."""
         ...
 
     def tell(self, text: str) -> bool:
-        """Puts lines above the prompt that waits, whatever is being typed there. False if it cannot."""
+        """Print lines above the waiting prompt, whatever is being typed there. Return False if that is
+        impossible."""
         ...
 
 
@@ -57,7 +58,7 @@ class TurnDrawing(Protocol):
 
 class Status(Struct, frozen=True):
     """`spent` has an entry for each model call of the session, `look` is when it is looked back over and
-    `filled` the share of the context window that is taken, if it is known."""
+    `filled` the share of the context window in use, if known."""
 
     model: str
     folder: str
@@ -68,12 +69,12 @@ class Status(Struct, frozen=True):
 
     @property
     def marked_mode(self) -> str:
-        """The mode, if it is not the usual one."""
+        """Return the mode, if it is not the usual one."""
         return "" if self.mode is Mode.AUTO else f"{self.mode} mode"
 
 
 class Surroundings(Struct, frozen=True):
-    """What a screen shows and keeps beside the conversation. The functions are asked whenever it is drawn."""
+    """What a screen shows and keeps besides the conversation. It calls the functions whenever it draws."""
 
     home: Path
     folder: Callable[[], Path]
@@ -90,7 +91,7 @@ def screen_for(surroundings: Surroundings, interrupts: Interrupts) -> Screen:
 
 
 def working(interrupts: Interrupts) -> AbstractAsyncContextManager[Emit]:
-    """Shows a turn where nobody will be asked for the next one."""
+    """Show a turn when nobody will be asked for the next one."""
     return draw().running() if can_draw() else PlainScreen(interrupts).working()
 
 
@@ -101,7 +102,7 @@ def draw(*, verbose: bool = False, ahead: TypeAhead | None = None) -> TurnDrawin
 
 
 def can_draw(environ: Mapping[str, str] = os.environ) -> bool:
-    """Whether the terminal moves its cursor where it is told to and knows the letters we draw with."""
+    """Tell whether the terminal can move its cursor and knows the characters we draw with."""
     streams = (sys.stdin, sys.stdout)
     capable = environ.get("TERM", "dumb") not in ("", "dumb", "unknown")
     spelling = sys.stdout.encoding.lower().replace("-", "")
@@ -109,8 +110,8 @@ def can_draw(environ: Mapping[str, str] = os.environ) -> bool:
 
 
 def status_line(status: Status, width: int) -> str:
-    """As much as fits: the folder is shortened first, then parts go from the right. The mode stays longest,
-    unless it is the usual one."""
+    """Return as much as fits: the folder is shortened first, then parts are dropped from the right. The mode
+    stays longest, unless it is the usual one."""
     model, mode, folder = one_line(status.model, LONGEST), f"{status.mode} mode", place(status.folder)
     rest = [*_figures(status), *_look(status.look)]
     name = folder.rpartition("/")[2] or folder
@@ -126,7 +127,7 @@ def status_line(status: Status, width: int) -> str:
 
 
 def _figures(status: Status) -> list[str]:
-    """How full the context window is, and what was spent."""
+    """Return how full the context window is, and what was spent."""
     filled = [] if status.filled is None else [f"{100 * status.filled:.0f}% of context"]
     return [*filled, price(total(status.spent).cost)] if status.spent else []
 
@@ -136,7 +137,7 @@ def _look(at: datetime | None) -> list[str]:
 
 
 def place(folder: str) -> str:
-    """As its owner would write it."""
+    """Return a folder as its owner would write it."""
     home = str(Path.home())
     inside = folder == home or folder.startswith(f"{home}/")
     return one_line(f"~{folder.removeprefix(home)}" if inside else folder, LONGEST)

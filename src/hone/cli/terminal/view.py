@@ -25,17 +25,17 @@ from hone.core.visible import visible
 
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 ABREAST = 6
-"""Calls under way that are shown one by one."""
+"""How many running calls to show one by one."""
 RED, GREEN = Style(color="red"), Style(color="green")
 SHORT = 60
-"""A result of one line and no more letters stands beside its call."""
+"""A one-line result of at most this many letters is shown next to its call."""
 FIRST, SPARE = 5, 2
-"""Lines that are shown of a longer result, and how many more it may have without being cut."""
+"""How many lines of a longer result to show, and how many more it may have without being cut."""
 FENCES = ("```", "~~~")
 
 
 class RowKind(Enum):
-    """What a line belongs to. An empty line stands between two kinds."""
+    """The type of a line. An empty line separates two types."""
 
     QUESTION = auto()
     ANSWER = auto()
@@ -43,7 +43,7 @@ class RowKind(Enum):
 
 
 class Frame(Struct, frozen=True):
-    """`done` stays on the screen; `live` is drawn over by the next frame."""
+    """`done` stays on the screen; the next frame draws over `live`."""
 
     done: Sequence[Text] = ()
     live: Sequence[Text] = ()
@@ -62,8 +62,8 @@ class CallRow:
 
 
 class View:
-    """One turn. `show` what happens, `frame` as often as the screen likes, `close` for what is left. `typed`
-    returns the lines that are typed meanwhile, for a width, if any can be typed."""
+    """One turn. `show` events, `frame` as often as the screen likes, `close` for the rest. `typed` returns
+    the lines typed in the meantime, for a width, if any can be typed."""
 
     def __init__(
         self,
@@ -130,7 +130,7 @@ class View:
         return Frame(self._given(), live[-max(1, height - 1) :])
 
     def close(self) -> Frame:
-        """Nothing is live any more."""
+        """Finish: nothing is live any more."""
         self._finish()
         return Frame(self._given())
 
@@ -143,7 +143,7 @@ class View:
             self._doing, self._since = what, self._now()
 
     def _working(self) -> list[Text]:
-        """Who is being waited for, and for how long."""
+        """Return what the turn is waiting for, and for how long."""
         now = self._now()
         sign = SPINNER[int(now * len(SPINNER)) % len(SPINNER)]
         if not self._calls:
@@ -154,7 +154,7 @@ class View:
         return lines if more <= 0 else [*lines[:ABREAST], Text(f"  … {more} more", DIM)]
 
     def _put_results(self) -> None:
-        """In the order of the calls: one that ended before its turn waits for those before it."""
+        """Show results in the order of the calls: one that ended early waits for those before it."""
         while self._calls and (first := next(iter(self._calls.values()))).result:
             self._aside(first.result)
             del self._calls[first.call.id]
@@ -182,7 +182,7 @@ class View:
         self._put(drawn, RowKind.ASIDE)
 
     def _finish(self) -> None:
-        """What was said so far stands as it is."""
+        """Finish what was said so far."""
         self._put(self._answer.close(self._size().columns), RowKind.ANSWER)
 
     def _put(self, drawn: Iterable[Text], kind: RowKind) -> None:
@@ -194,7 +194,7 @@ class View:
 
 
 def result(call: ToolCall, outcome: Outcome, seconds: float, width: int, *, whole: bool) -> Iterator[Text]:
-    """A call that has ended: what it was, how long it took, the beginning of what it brought."""
+    """Yield the lines of a call that has ended: its name, its duration, and the beginning of its result."""
     mark = ("✗ ", RED) if outcome.failed else ("✓ ", GREEN)
     said = visible(outcome.text).strip()
     short = "\n" not in said and len(said) <= SHORT
@@ -214,7 +214,7 @@ def _whole(lines: Sequence[str]) -> Iterator[Text]:
 
 
 def _folded(lines: Sequence[str], width: int) -> Iterator[Text]:
-    """Without empty lines, and none longer than a row."""
+    """Yield lines without empty ones, none longer than a row."""
     told = [line for line in _whole(lines) if line.plain.strip()]
     kept = len(told) if len(told) <= FIRST + SPARE else FIRST
     yield from (fit(line, width) for line in told[:kept])
@@ -223,7 +223,7 @@ def _folded(lines: Sequence[str], width: int) -> Iterator[Text]:
 
 
 def fit(line: Text, width: int) -> Text:
-    """Cut to less than a row, so that the cursor stays on it."""
+    """Cut a line to less than a row, so that the cursor stays on it."""
     cut = line.copy()
     cut.expand_tabs(8)
     cut.truncate(width - 1, overflow="ellipsis")
@@ -237,14 +237,14 @@ def elapsed(seconds: float) -> str:
 
 
 class AnswerLines:
-    """An answer while it is given: `take` the lines that are final by now, look at the `open` ones, `close`.
-    Lines come once and in order."""
+    """An answer in progress: `take` the lines that are final by now, look at the `open` ones, `close`. Each
+    line comes once and in order."""
 
     def __init__(self) -> None:
         self._blocks = Blocks()
         self._gap = False
         self._given = 0
-        """Lines of the open block that were taken already."""
+        """The lines of the open block that were taken already."""
         self._seen: tuple[int, list[tuple[MarkdownBlock, Sequence[Text]]]] | None = None
 
     def feed(self, piece: str) -> None:
@@ -252,7 +252,7 @@ class AnswerLines:
         self._seen = None
 
     def take(self, width: int, room: int) -> list[Text]:
-        """The blocks that are finished, and of a long fence what has no room: its lines do not change."""
+        """Return the finished blocks, and of a long fence what does not fit: its lines do not change."""
         final = self._lay(_drawn(self._blocks.take(), width))
         if final:
             self._seen = None
@@ -275,7 +275,7 @@ class AnswerLines:
         return left
 
     def _tail(self, width: int) -> list[tuple[MarkdownBlock, Sequence[Text]]]:
-        """Drawn again only when something was said since."""
+        """Return the open lines, drawn again only if text was added."""
         if self._seen is None or self._seen[0] != width:
             self._seen = width, _drawn(self._blocks.tail(), width)
         return self._seen[1]
@@ -288,7 +288,7 @@ class AnswerLines:
         return laid
 
     def _apart(self, some: Sequence[Text]) -> Sequence[Text]:
-        """With an empty line before them, if the last block ended in one."""
+        """Precede lines with an empty one, if the last block ended in one."""
         if not some or not self._gap:
             return some
         self._gap = False

@@ -22,33 +22,33 @@ _WITHOUT = regex(
     r"[\s\u3001-\u3003\u3005\u3008-\u3011\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
     r"\uff01\uff08\uff09\uff0c\uff1a\uff1b\uff1f]*"
 )
-"""Han, kana, Hangul and what stands between them. No secret is recognized without a digit, a sign of ASCII or
-a letter of another script."""
+"""Han, kana, Hangul and the signs between them. Every recognized secret has a digit, an ASCII sign or a
+letter of another script."""
 AROUND = 2**20
-"""Characters around a piece that are searched for secrets it may be a part of."""
+"""Characters around a piece to search for secrets that it may be part of."""
 
 
 def redact(text: str) -> str:
-    """Return the text with `[redacted: KIND]` in place of each secret that was recognized. Raises nothing."""
+    """Return the text with `[redacted: KIND]` in place of each recognized secret. Never raises."""
     return _redacted(text, by_line=False)
 
 
 def redact_lines(text: str) -> str:
-    """Redact without changing the number of lines: a secret of several lines leaves a mark on each of them.
-    For a text that is shown in pieces: redact the whole first, then cut."""
+    """Redact without changing the number of lines: a secret of several lines leaves a mark on each. Use it
+    for text shown in pieces: redact the whole first, then cut."""
     return _redacted(text, by_line=True)
 
 
 def redact_rows(lines: Sequence[str], start: int, end: int) -> Sequence[str]:
-    """Return some of the lines of a text, redacted with the lines around them in view: those within AROUND
-    characters, which is all of them in most files."""
+    """Return some lines of a text, redacted with the lines around them in view: those within AROUND
+    characters, which covers most files."""
     first = _far(lines, range(start - 1, -1, -1), 0)
     last = _far(lines, range(end, len(lines)), len(lines) - 1)
     return redact_lines("\n".join(lines[first : last + 1])).split("\n")[start - first : end - first]
 
 
 def _far(lines: Sequence[str], away: range, furthest: int) -> int:
-    """The line that is AROUND characters away."""
+    """Return the line that is AROUND characters away."""
     room = AROUND
     for at in away:
         room -= len(lines[at]) + 1

@@ -1,4 +1,4 @@
-"""Decide whether a value that stands where a secret could stand is one."""
+"""Decide whether a value in a secret's place is a secret."""
 
 import re
 from base64 import b64decode
@@ -27,7 +27,7 @@ _PASSWORD = regex(
     re.IGNORECASE,
 )
 _FOLDER = regex(r"(?:^|\W)(?:OLD)?PWD$")
-"""The shell's variables for its folder."""
+"""Shell variables for the working folder."""
 _PLACEHOLDER = regex(
     r"(?:my|new|old|the|some|test)?[_-]?(?:pass(?:word|wd|phrase|code)?|pwd|pw|token|secret|key|value|val|arg|str"
     r"|string|text|user|username|input|data|tmp|var|param|field|foo|bar|baz|name|type)[_-]?\d*",
@@ -43,16 +43,16 @@ _TECHNICAL = regex(
 _SESSION = regex(r"sess|sid$|auth|token|jwt|csrf|xsrf|remember|login|user|identity|^xs$|_at$", re.IGNORECASE)
 _SIGNS = frozenset("!#$%&+*=?@^~")
 SHORTEST, LONGEST, VARIED = 6, 128, 5
-"""Letters of a password that somebody chose, and how many different ones it has at least."""
+"""For a password that somebody chose: the fewest and most letters, and the fewest different ones."""
 
 
 def anything(_: re.Match[str], value: str) -> bool:
-    """Accept any value that is no place for another one."""
+    """Accept any value but an inserted variable or a word for a password."""
     return not _INSERTED.search(value) and not _is_password_word(value)
 
 
 def filled(match: re.Match[str], value: str) -> bool:
-    """Accept any value but a word for one."""
+    """Accept any value that is not a placeholder word."""
     return anything(match, value) and not _PLACEHOLDER.fullmatch(value)
 
 
@@ -63,7 +63,7 @@ def ending(match: re.Match[str], value: str) -> bool:
 
 
 def odd(match: re.Match[str], value: str) -> bool:
-    """Accept what is no word and no name of something."""
+    """Accept a value that is neither a word nor a name."""
     return anything(match, value) and not _WORDS.fullmatch(value)
 
 
@@ -75,7 +75,7 @@ def random(match: re.Match[str], value: str) -> bool:
 
 
 def chosen(match: re.Match[str], value: str) -> bool:
-    """Accept what people make up as a password. A plain word is none: it cannot be told from any other."""
+    """Accept what people make up as a password. Reject a plain word, since it looks like any other."""
     if not SHORTEST <= len(value) <= LONGEST or len({*value}) < VARIED or not anything(match, value):
         return False
     if not any(map(str.isalpha, value)) or not any(map(_is_mixed_in, value.rstrip("?"))):
@@ -95,7 +95,7 @@ def basic(_: re.Match[str], value: str) -> bool:
 
 
 def session(match: re.Match[str], _: str) -> bool:
-    """Accept cookies of which one is what a login left, by its name or its value."""
+    """Accept cookies if one of them comes from a login, judging by its name or value."""
     pairs = (each.strip().partition("=") for each in match[match.lastindex or 0][:2_000].split(";"))
     return any(
         len(given) >= (8 if _SESSION.search(name) else 16) and random(match, given[:256])
@@ -104,7 +104,7 @@ def session(match: re.Match[str], _: str) -> bool:
 
 
 def assigned(match: re.Match[str], value: str) -> bool:
-    """Accept a random value under a name that tells. In quotes, a space after it makes it the first word of
+    """Accept a random value under a telling name. In quotes, a space after it makes it the first word of
     many. Under the name of a password, one that somebody chose is enough."""
     name = match.string[max(0, match.pos - 20) : match.pos]
     after = match.string[match.end() : match.end() + 1]
@@ -128,17 +128,18 @@ def _is_password_word(value: str) -> bool:
 
 
 def _is_name(value: str) -> bool:
-    """Words with something between them: a host, a path, an option, an attribute."""
+    """Tell whether a value is words joined by signs: a host, a path, an option, an attribute."""
     return any(each in value for each in "_.:/@+-") and bool(_WORDS.fullmatch(value))
 
 
 def _ends_line(name: str, after: str) -> bool:
-    """In the environment of a command something may follow; a name in code is followed by signs."""
+    """Tell whether a value may end here. In a command's environment something may follow; a name in code is
+    followed by signs."""
     return after in {"", "\n", "\r"} or (after == " " and name[-8:].isupper())
 
 
 def _no_code(value: str, after: str) -> bool:
-    """Without quotes, what is called, indexed or reads like a name is no secret."""
+    """Tell whether an unquoted value is not code: a call, an index, or something that reads like a name."""
     if re.fullmatch(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+", value):
         return False
     padded = len(value) >= 20 and value.endswith("=")

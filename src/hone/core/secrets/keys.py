@@ -1,8 +1,8 @@
-"""Recognize private keys: whole ones, ones that were cut, and lines out of the middle of one.
+"""Recognize private keys: whole ones, truncated ones, and lines from the middle of one.
 
-The lines of a PEM or PuTTY key have 64 letters of base64, those of an OpenSSH key 70. Hardly anything else
-is wrapped like that: mail and `base64` use 76. A certificate is, and where neither its head nor its foot
-is in sight its lines cannot be told from those of a key.
+The lines of a PEM or PuTTY key have 64 letters of base64, those of an OpenSSH key 70. Hardly anything else is
+wrapped like that: mail and `base64` use 76. Certificates are, and without the head or foot in sight their
+lines look like those of a key.
 """
 
 import re
@@ -21,21 +21,21 @@ _BODY = r"(?:[^\[-]{40,}|\s{1,2}Proc-Type[^\[-]*)(?:-(?!----)[^\[-]*)*"
 _CUT = r"(?:\s*(?:\\[nr]\s*)*[A-Za-z0-9+/=]{20,}(?![A-Za-z0-9+/=]))+"
 _PUTTY = r"(?<=Private-Lines: )\d{1,4}(?:\r?\n[A-Za-z0-9+/=]{1,80}(?![^\r\n]))+"
 BLOCK = rf"{_HEAD}(?:{_BODY}{_FOOT}|{_CUT})|{_PUTTY}"
-"""A private key in lines, also one that was cut before its end."""
+"""A private key in lines, or the start of one."""
 
 _BASE64 = table_of(ascii_letters + digits + "+/")
 _LENGTHS = frozenset({64, 70})
 _BEFORE = regex(r"[^\S\n]*(?:(?:[^\s:]{1,200}[:-])?\d{1,7}[:\t -]|[^\s:]{1,200}:|[-+>|\"'])?[^\S\n]*[\"']?")
-"""What commands put in front of a line: a number, a name, the mark of a diff."""
+"""Prefixes that commands print before a line: a number, a name, the mark of a diff."""
 _AFTER = regex(r"(?:[\"',;+)\]}\\]|[^\S\n])*")
 _REST = regex(r"[A-Za-z0-9+/]{4,69}={0,2}")
 _ARMOR = regex(r"-{4,5} ?(BEGIN|END) ([A-Z0-9 ]{1,40}?) ?-{4,5}")
 REACH = 250
-"""Characters around a line of a key in which its head, its foot and the ends of lines are sought."""
+"""Characters around a line of a key to search for its head, its foot and line ends."""
 _ARMORED = regex(r"[A-Za-z-]{1,30}:[^\n]{0,200}|[A-Za-z0-9+/=]{0,100}")
 _AROUND = regex(r"[\s\"'+,\\]")
 _NAMES = (b"\x06\x03\x55\x04", b"\x06\x03\x55\x1d")
-"""What a certificate contains and no key does: the identifiers of a name and of an extension."""
+"""Strings in a certificate but not in a key: the identifiers of a name and of an extension."""
 
 
 def without_keys(text: str, *, by_line: bool) -> str:
@@ -43,13 +43,13 @@ def without_keys(text: str, *, by_line: bool) -> str:
         blocks = [(*block.span(), KIND) for block in re.finditer(BLOCK, text, re.ASCII)]
         text = marked(text, blocks, by_line=by_line)
         text = marked(text, _feet(text), by_line=by_line)
-    # The lines of a key in a string are lines, too. Each letter keeps its place.
+    # The lines of a key in a string are lines, too. Each letter keeps its position.
     unescaped = text.replace("\\r", "  ").replace("\\n", " \n")
     return marked(text, _rows(unescaped), by_line=by_line)
 
 
 def _feet(text: str) -> Iterator[Span]:
-    """A key whose beginning was left out still has lines of base64 above its foot."""
+    """Yield keys whose beginning is missing. They still have lines of base64 above the foot."""
     done = 0
     for foot in re.finditer(_FOOT, text):
         start = _body(text, done, foot.start())
@@ -59,7 +59,7 @@ def _feet(text: str) -> Iterator[Span]:
 
 
 def _body(text: str, floor: int, end: int) -> int:
-    """Where the lines of base64 that reach up to `end` begin. All of them are long but the last."""
+    """Return where the lines of base64 that reach up to `end` begin. All of them but the last are long."""
     at, shortest = end, 1
     while at > floor:
         above = max(floor, at - 200)
@@ -72,7 +72,7 @@ def _body(text: str, floor: int, end: int) -> int:
 
 
 def _rows(text: str) -> Iterator[Span]:
-    """Lines out of the middle of a key, and what is left of the lines beside them."""
+    """Yield lines from the middle of a key, and the partial lines next to them."""
     group: list[tuple[int, int]] = []
     for begun, end in stretches(text, _BASE64, min(_LENGTHS)):
         start = begun + (end - begun - 1 in _LENGTHS and text.startswith("+", begun))  # the mark of a diff
@@ -88,7 +88,7 @@ def _rows(text: str) -> Iterator[Span]:
 
 
 def _is_alone(text: str, start: int, end: int) -> bool:
-    """The line holds nothing else but what a command or a language puts around it."""
+    """Tell whether the line holds nothing but the key and what a command or a language puts around it."""
     above = text.rfind("\n", max(0, start - REACH), start)
     if above < 0 and start > REACH:
         return False
@@ -112,7 +112,7 @@ def _group(text: str, rows: list[tuple[int, int]]) -> Iterator[Span]:
 
 
 def _beside(text: str, start: int, end: int) -> Iterator[Span]:
-    """A line that was cut, or the last one of a key, which is short."""
+    """Yield a truncated line, or the short last line of a key."""
     for rest in _REST.finditer(text, start, end):
         alone = _BEFORE.fullmatch(text, start, rest.start()) and _AFTER.fullmatch(text, rest.end(), end)
         if alone and _is_rest(rest[0]):
@@ -120,19 +120,20 @@ def _beside(text: str, start: int, end: int) -> Iterator[Span]:
 
 
 def _is_rest(line: str) -> bool:
-    """The end of a key may be short, but it is hardly a word or a number."""
+    """Tell whether this can be the end of a key: that may be short, but is hardly a word or a number."""
     return len(line) >= 4 and not line.islower() and not line.isdecimal()
 
 
 def _is_random(row: str) -> bool:
-    """By chance, 64 letters of base64 have 26 of either case and 10 digits. A path or a digest has not."""
+    """Tell whether the letters look random. On average, 64 letters of base64 have 26 of either case and 10
+    digits. Paths and digests do not."""
     lower, upper, digits = (sum(map(test, row)) for test in (str.islower, str.isupper, str.isdigit))
     return lower >= 8 and upper >= 8 and digits >= 1
 
 
 def _is_public(text: str, rows: list[tuple[int, int]]) -> bool:
-    """The lines belong to a certificate, a public key or a message, by the head or foot in sight or by what
-    they encode."""
+    """Tell whether the lines belong to a certificate, a public key or a message, by the head or foot in sight
+    or by what they encode."""
     first, last = rows[0][0], rows[-1][1]
     above = list(_ARMOR.finditer(text, max(0, first - 4 * REACH), first))
     if above and above[-1][1] == "BEGIN" and "PRIVATE" not in above[-1][2]:

@@ -1,4 +1,4 @@
-"""Take out values that are known to be secrets, whatever they look like: the key of a client, a password."""
+"""Remove values that are known to be secrets, whatever they look like: a client's key, a password."""
 
 import json
 import re
@@ -10,14 +10,14 @@ from hone.core.regex import regex
 from hone.core.secrets.marks import mark
 
 SHORTEST = 8
-"""Letters of a value. What is shorter is a word that may stand anywhere: many local servers take any key."""
+"""The fewest letters of a value. A shorter one is a common word: many local servers accept any key."""
 _BEGINNING = 12
-"""Letters of a value that are taken out although the rest of it was cut off."""
+"""The fewest letters to remove of a value whose rest was cut off."""
 _PASSWORD = regex(r"password\s*=\s*(?:'((?:[^'\\]|\\.)*)'|([^\s&]+))")
 
 
 def conceal(text: str, values: Iterable[str], kind: str = "key", shortest: int = SHORTEST) -> str:
-    """Replace the values, also where they are escaped, encoded or cut short."""
+    """Replace the values, even if they are escaped, encoded or cut short."""
     for value in sorted({*values}, key=len, reverse=True):
         if len(value) >= shortest:
             for form in _forms(value):
@@ -64,7 +64,7 @@ def _quoted(value: str, safe: str) -> str:
 
 
 def _without_beginning(text: str, value: str, kind: str) -> str:
-    """A service that shows only some of the key shows its beginning."""
+    """Return a text without truncated values. A service that shows part of a key shows its beginning."""
     kept, done = [], 0
     at = text.find(value[:_BEGINNING])
     while at >= 0:

@@ -11,8 +11,8 @@ def mark(kind: str) -> str:
 
 
 def marked(text: str, spans: Iterable[Span], *, by_line: bool = False) -> str:
-    """Replace each span by a mark; spans may overlap. With `by_line` each line of a secret gets a mark, and
-    all lines keep their numbers."""
+    """Replace each span with a mark; spans may overlap. With `by_line`, each line of a secret gets a mark, so
+    that lines keep their numbers."""
     kept, done = [], 0
     for start, end, kind in sorted(spans):
         if start >= done:

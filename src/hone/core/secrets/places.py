@@ -19,8 +19,8 @@ Judge = Callable[[re.Match[str], str], bool]
 
 
 class SecretSpan(Struct, frozen=True):
-    """Where a value is a secret: what follows one of the anchors, which are in lower case. The last group of
-    the pattern is the value, and the judge looks at it once more."""
+    """Where a value is a secret: after one of the anchors, which are lowercase. The last group of the pattern
+    is the value, and the judge decides about it."""
 
     kind: str
     anchors: tuple[str, ...]
@@ -107,7 +107,7 @@ BLANK = regex(
 
 
 def find_values(text: str) -> Iterator[Span]:
-    """Where each secret value stands. One may lie in another."""
+    """Yield where each secret value stands. One may lie within another."""
     for at, place in _anchors().find(text):
         match = _compiled(place.pattern).match(text, at)
         if match:
@@ -126,10 +126,10 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.ASCII)
 
 
-# Lines of known files: .pgpass, .my.cnf, and a .netrc out of its middle
+# Lines of known files: .pgpass, .my.cnf, and the middle of a .netrc
 
 _FRONT = r"[^\S\n]{0,20}(?:[^\s:\[]{1,200}:)?(?:\d{1,7}[:\t -])?[^\S\n]{0,20}"
-"""What commands put in front of a line: the name of the file, the number of the line."""
+"""Prefixes that commands print before a line: the file name and the line number."""
 _PGPASS = regex(
     r":(?:\*|\d{4,5}):[^:\s]{1,63}:[^:\s]{1,63}:((?:\\[:\\]|[^:\\\s]){4,200})(?![^\r\n])", re.MULTILINE
 )
@@ -152,7 +152,7 @@ def find_in_files(text: str) -> Iterator[Span]:
 
 
 def _pgpass(text: str) -> Iterator[Span]:
-    """Lines of host:port:database:user:password."""
+    """Yield passwords in lines of host:port:database:user:password."""
     for line in _PGPASS.finditer(text):
         start = text.rfind("\n", max(0, line.start() - 500), line.start()) + 1
         if _HOST.fullmatch(text, start, line.start()) and _is_value(line):
@@ -160,7 +160,7 @@ def _pgpass(text: str) -> Iterator[Span]:
 
 
 def _options(text: str) -> Iterator[Span]:
-    """A password in the section of a client of MySQL may be any word."""
+    """Yield passwords in the section of a MySQL client, where any word may be one."""
     for section in _SECTION.finditer(text):
         end = text.find("\n[", section.end())
         for option in _OPTION.finditer(text, section.end(), end if end >= 0 else len(text)):

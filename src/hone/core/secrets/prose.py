@@ -33,7 +33,7 @@ _OTHER = (
     *("كلمة السر", "كلمة المرور"),
 )
 LABELS = (*_LATIN, *_OTHER)
-"""What a password is called."""
+"""What people call a password."""
 _IS = (
     "is|was|ist|lautet|war|est|était|es|era|è|é|jest|to jest|är|er|var|je|este|ise|adalah|là|это|είναι|—|–|-"
 )
@@ -57,7 +57,7 @@ def find_in_prose(text: str) -> Iterator[Span]:
 
 
 def _labelled(text: str) -> Iterator[int]:
-    """Where each label ends."""
+    """Yield where each label ends."""
     yield from (at for at, _ in _latin_labels().find(text))
     for label in () if text.isascii() else _other_labels():
         at = text.find(label)
@@ -69,7 +69,8 @@ def _labelled(text: str) -> Iterator[int]:
 
 @cache
 def _latin_labels() -> Anchors[None]:
-    """Each letter beyond ASCII is a question mark, as in the text they are sought in."""
+    """Return a pattern of labels in which each non-ASCII letter is a question mark, as in the searched
+    text."""
     return Anchors((label, None) for label in _LATIN)
 
 

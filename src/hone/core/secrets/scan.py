@@ -1,4 +1,4 @@
-"""Find where in a text it pays to look closer, at the speed of copying memory."""
+"""Find where to look closer in a text, at the speed of copying memory."""
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
@@ -6,14 +6,14 @@ from typing import Generic, TypeVar
 
 Value = TypeVar("Value")
 _STEMS = (b"pass", b"pwd", b"cookie", b"auth", b"user", b"webhook", b"token", b"sig")
-"""What many anchors contain. The text is searched once for a stem instead of once for each anchor."""
+"""Common parts of anchors. The text is searched once for a stem instead of once for each anchor."""
 
 _RECENT, _LONG, _HUGE = 4, 1_000, 100_000
-"""Texts that are remembered, and the letters of one where it pays."""
+"""How many texts to remember, and the text lengths for which that pays off."""
 
 
 class Anchors(Generic[Value]):
-    """Words in lower case, each with what is to be done behind it."""
+    """Lowercase words, each with what to do after it."""
 
     def __init__(self, anchors: Iterable[tuple[str, Value]]) -> None:
         self._stems: dict[bytes, list[tuple[int, bytes, Value]]] = {}
@@ -23,16 +23,16 @@ class Anchors(Generic[Value]):
             self._stems.setdefault(stem, []).append((anchor.index(stem), anchor, value))
         self._longest = max(map(len, self._stems), default=0)
         self._bare: deque[str] = deque(maxlen=_RECENT)
-        """Long texts that were searched last and have no stem."""
+        """The long texts searched last that have no stem."""
 
     def find(self, text: str) -> Iterator[tuple[int, Value]]:
-        """Where an anchor ends, for each that is there."""
+        """Yield where each anchor ends."""
         if not _LONG <= len(text) < _HUGE or not self._is_bare(text):
             yield from self._search(text)
 
     def _is_bare(self, text: str) -> bool:
-        """Return whether a text has no stem. Of one that differs little from a text without, only the
-        difference is searched, with as much beside it as can belong to a stem."""
+        """Tell whether a text has no stem. For a text close to one without a stem, only the difference is
+        searched, with enough around it to hold a stem."""
         start, end = 0, len(text)
         for known in tuple(self._bare):
             head, tail = find_common(known, text)
@@ -54,7 +54,7 @@ class Anchors(Generic[Value]):
 
 
 def find_common(one: str, other: str) -> tuple[int, int]:
-    """Return how many letters two texts have in common at their beginning, and of the rest at their end."""
+    """Return how many letters two texts share at the start, and how many of the rest at the end."""
     head = _count_common(one, other)
     rest = min(len(one), len(other)) - head
     return head, _count_common(one[len(one) - rest :][::-1], other[len(other) - rest :][::-1])
@@ -80,7 +80,7 @@ def _ends(
 
 
 def one_byte_each(text: str) -> bytes:
-    """Return a byte for each letter, so that positions in the text and in the bytes are the same."""
+    """Return one byte for each letter, so that positions in the text and in the bytes are the same."""
     return text.encode("ascii", "replace")
 
 
@@ -91,8 +91,8 @@ def table_of(letters: str) -> bytes:
 
 
 def stretches(text: str, table: bytes, shortest: int) -> Iterator[tuple[int, int]]:
-    """Where at least `shortest` of the table's letters follow each other. A letter beyond ASCII is a question
-    mark."""
+    """Yield where at least `shortest` of the table's letters follow each other. A non-ASCII letter is a
+    question mark."""
     marks = one_byte_each(text).translate(table)
     wanted = b"\1" * shortest
     start = marks.find(wanted)

@@ -18,13 +18,13 @@ from hone.core.secrets.scan import one_byte_each, stretches, table_of
 KIND = "seed phrase"
 COUNTS = (24, 21, 18, 15, 12)
 LONGEST = 30
-"""Words in a row that may hold a phrase and some words beside it; more are a list."""
+"""The most words in a row that may hold a phrase and words around it; more are a list."""
 VARIED = 8
-"""Different words in a phrase; those of test vectors repeat one."""
+"""The fewest different words in a phrase; those of test vectors repeat one."""
 _NEXT = r"[\s,;\"']{1,6}(?:\d{1,2}[.):]?[^\S\n]{0,2})?[\"']?"
 _LETTERS = table_of(ascii_lowercase + digits + whitespace + ",;\"'.):")
 SHORTEST = 12 * 3 + 11
-"""Letters of a phrase."""
+"""The fewest and most letters of a phrase."""
 _SMALL = bytes(byte if chr(byte) in ascii_lowercase else 32 for byte in range(256))
 _FITTING = b"\1" * COUNTS[-1]
 _fits = range(3, 9).__contains__
@@ -37,7 +37,7 @@ _LABEL = regex(
     re.IGNORECASE,
 )
 _LABELLED = 60
-"""Characters before a phrase in which its label is sought."""
+"""Characters before a phrase to search for its label."""
 
 
 def find_seeds(text: str) -> Iterator[Span]:
@@ -50,13 +50,14 @@ def find_seeds(text: str) -> Iterator[Span]:
 
 
 def _may_hold_row(text: str) -> bool:
-    """Whether twelve words in a row have the right length. Most prose has a longer or shorter one before."""
+    """Tell whether twelve words in a row have the right length. Most prose has a longer or shorter one before
+    that."""
     words = one_byte_each(text).translate(_SMALL).split()
     return _FITTING in bytes(map(_fits, map(len, words)))
 
 
 def _phrases(text: str, words: Sequence[tuple[str, int, int]]) -> Iterator[Span]:
-    """In a row of words: all of it, or its lines, or a part of it that is in the list as a whole."""
+    """Yield candidates in a row of words: all of it, its lines, or a part that is entirely in the list."""
     label = _LABEL.search(text[max(0, words[0][1] - _LABELLED) : words[0][1]])
     if label and len(words) in COUNTS:
         yield words[0][1], words[-1][2], KIND
@@ -67,7 +68,7 @@ def _phrases(text: str, words: Sequence[tuple[str, int, int]]) -> Iterator[Span]
 
 
 def _known(words: Sequence[tuple[str, int, int]]) -> Iterator[Sequence[tuple[str, int, int]]]:
-    """The stretches of a row that consist of words of the list."""
+    """Yield the parts of a row whose words are all in the list."""
     first = 0
     for at in range(len(words) + 1):
         if at == len(words) or words[at][0] not in _numbers():
@@ -89,7 +90,7 @@ def _windows(words: Sequence[tuple[str, int, int]], text: str) -> Iterator[tuple
 
 
 def _lines(words: Sequence[tuple[str, int, int]], text: str) -> Iterator[tuple[int, int]]:
-    """Several phrases, each on a line."""
+    """Yield several phrases, each on a line."""
     first = 0
     for at in range(1, len(words) + 1):
         if at == len(words) or "\n" in text[words[at - 1][2] : words[at][1]]:

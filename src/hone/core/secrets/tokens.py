@@ -1,4 +1,4 @@
-"""Recognize tokens by their own shape: what providers put in front of them, their length, their letters.
+"""Recognize tokens by their own shape: the provider's prefix, the length, the letters.
 
 The work is linear in the length of the text: a repetition in a pattern is bounded, comes last, or precedes
 something it cannot match.
@@ -110,7 +110,7 @@ TOKENS = (
 _SIGNS = ".~+/=:$%,\\-"
 SHORTEST = 20
 RUN = rf"[\w{re.escape(_SIGNS)}]{{{SHORTEST},}}"
-"""What every token is a part of: letters and signs without a space, and no token is shorter."""
+"""Every token is part of such a run: letters and signs without a space, at least this long."""
 _IN_RUN = table_of(ascii_letters + digits + "_" + _SIGNS)
 
 
@@ -139,16 +139,17 @@ def _named(token: re.Match[str]) -> str:
 
 @cache
 def _tokens() -> re.Pattern[str]:
-    # A letter before a token belongs to no word if it ends an escape, or if the token begins with a sign.
+    # A letter before a token is no part of a word if it ends an escape, or if the token begins with a sign.
     left = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt])|(?<=%[0-9A-F]{2}))"
-    # The empty group tells which one it was. It stands last, so that most are refused by their first letter.
+    # The empty group tells which one matched. It stands last, so that most are rejected by their first
+    # letter.
     tokens = "|".join(f"{pattern}()" for _, pattern in TOKENS)
     return re.compile(rf"(?:{left}|(?=\$))(?:{tokens})(?![A-Za-z0-9])", re.ASCII)
 
 
 def _jwts(run: str) -> Iterator[Span]:
-    """A JWT has three to five parts, the first of any length. They are counted between the dots: a pattern
-    would start over at each place where a JWT could begin."""
+    """Yield JWTs. They have three to five parts, the first of any length. Code counts the parts between the
+    dots: a pattern would start over wherever a JWT could begin."""
     parts = run.split(".")
     starts = list(accumulate((len(part) + 1 for part in parts), initial=0))
     floor = 0
@@ -165,7 +166,7 @@ def _jwts(run: str) -> Iterator[Span]:
 
 
 def _header(part: str, floor: int) -> int | None:
-    """Where a header begins that reaches up to the end of the part."""
+    """Return where a header begins that reaches up to the end of the part."""
     tail = _LETTERS.match(part[::-1])
     start = max(floor, len(part) - (tail.end() if tail else 0))
     at = part.find("eyJ", start)
@@ -177,7 +178,7 @@ def _header(part: str, floor: int) -> int | None:
 
 
 def _lengths(parts: Sequence[str]) -> Iterator[int]:
-    """How much of each part belongs to a JWT, up to the first that ends it."""
+    """Yield how much of each part belongs to a JWT, up to the first part that ends it."""
     for part in parts:
         leading = _LETTERS.match(part)
         length = leading.end() if leading else 0

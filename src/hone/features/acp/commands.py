@@ -17,7 +17,7 @@ from hone.rpc.peer import MessageChannel
 from hone.settings import home_folder
 
 PLATFORM = "acp"
-"""What changes that are made here say of where they were made."""
+"""The platform recorded with changes that are made here."""
 EPILOG = """\b
 Zed, in settings.json:
   "agent_servers": {
@@ -51,9 +51,9 @@ def acp(options: Options, foreign: bool) -> int:
 async def serve(
     options: Options, open_channel: Callable[[], MessageChannel], voice: Trust = Trust.OWNER
 ) -> After:
-    """Serve one editor until it goes or a signal comes. Say who reviews what was said."""
+    """Serve one editor until it disconnects or a signal arrives. Return who reviews what was said."""
     editor = Editor()
-    channel = open_channel()  # from here on, what is printed goes to the errors
+    channel = open_channel()  # from here on, printed text goes to standard error
     async with Hone(
         home=options.home, ask=editor.ask, mode=options.mode, learning="queue", platform=PLATFORM
     ) as hone:

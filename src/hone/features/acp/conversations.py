@@ -30,13 +30,13 @@ from hone.rpc.peer import Followed
 from hone.web.open_sessions import OpenSession, OpenSessions
 
 PAGE = 50
-"""Sessions in one answer."""
+"""Sessions per answer."""
 TITLE = 100
 """Characters of a title."""
 
 
 class Unheard:
-    """Hears nothing: an editor is told by its own updates."""
+    """Hears nothing: an editor gets its own updates."""
 
     def publish(self, channel: str, kind: str, data: Mapping[str, Any]) -> None:
         pass
@@ -61,14 +61,14 @@ class Conversations:
         self._untold: dict[str, list[str]] = {}
 
     def find(self, id: str) -> OpenSession:
-        """Return a conversation that is open here. Raises RpcError."""
+        """Return an open conversation. Raises RpcError."""
         found = self.open.find(id)
         if found is None:
             raise RpcError(NOT_FOUND, f"There is no open session {id[:40]!r}. Load or resume it first.")
         return found
 
     def take_news(self, id: str) -> list[str]:
-        """Return what there is to say beside the next answer, each sentence once."""
+        """Return notices for the next answer, each sentence once."""
         return [*self._untold.pop(id, ()), *news(self._hone)]
 
     async def start(self, params: NewSession) -> Followed:
@@ -82,7 +82,7 @@ class Conversations:
         return self._answer(opened, {"sessionId": opened.session.id})
 
     async def load(self, params: OpenStored) -> Followed:
-        """Everything that was said is told again before the answer comes."""
+        """Load a conversation. Everything that was said is sent again before the answer."""
         opened = await self._enter(params.session_id, params)
         folder = text_to_path(opened.session.header.folder)
         for update in replay(opened.session.transcript, folder):
@@ -94,14 +94,14 @@ class Conversations:
         return self._answer(await self._enter(params.session_id, params), {})
 
     async def fork(self, params: OpenStored) -> Followed:
-        """A new conversation with the messages of another one, in the same folder."""
+        """Start a conversation with the messages of another one, in the same folder."""
         await self._check_folder(params.session_id, _folder(params.cwd))
         branch = await self._hone.branch(params.session_id)
         opened = await self._enter(branch, params)
         return self._answer(opened, {"sessionId": branch})
 
     async def list(self, params: ListSessions) -> Update:
-        """Latest activity first, in pages, those of one folder if it is named."""
+        """List conversations by latest activity, in pages, those of one folder if it is named."""
         skip = int(params.cursor) if params.cursor and params.cursor.isdecimal() else 0
         found = await self._hone.sessions.list()
         wanted = _real(params.cwd) if params.cwd else None
@@ -115,7 +115,7 @@ class Conversations:
         return {"sessions": [_row(each) for each in rows[skip : skip + PAGE]], **more}
 
     async def close(self, params: SessionOnly) -> Update:
-        """End its turn in order; what it taught is looked for now."""
+        """Close a conversation: end its turn in order, and look now for what it taught."""
         self.find(params.session_id)
         await self.open.close(params.session_id)
         self._opened.pop(params.session_id, None)
@@ -138,7 +138,7 @@ class Conversations:
         return {"configOptions": offers.describe_options(opened.session.agent.prefix.model, self._models)}
 
     async def find_models(self) -> None:
-        """Ask which models there are, and tell the sessions that were opened before the answer came."""
+        """Look up the available models, and send them to the sessions that were opened before."""
         self._models = await offers.find_models(self._hone)
         for id in self._opened:
             if opened := self.open.find(id):
@@ -159,7 +159,7 @@ class Conversations:
         return opened
 
     async def _check_folder(self, id: str, folder: Path) -> None:
-        """Raises RpcError for a conversation that belongs to another folder."""
+        """Raise RpcError for a conversation of another folder."""
         opened = self.open.find(id)
         try:
             header = opened.session.header if opened else (await self._load(id)).header
@@ -176,12 +176,12 @@ class Conversations:
         return await self._hone.sessions.load(SessionId(id))
 
     def _offer_servers(self, folder: Path, params: NewSession) -> None:
-        """Hand over the MCP servers that the editor passes, before the conversation gets its tools."""
+        """Pass on the editor's MCP servers before the conversation gets its tools."""
         for part in self._hone.parts("offer_servers") if params.mcp_servers else ():
             part.offer_servers(folder, params.mcp_servers or ())
 
     async def _greet(self, opened: OpenSession, folder: Path, params: NewSession) -> None:
-        """Note what there is to say, for the next answer."""
+        """Note notices for the next answer."""
         hone = self._hone
         said = news(hone)
         if params.additional_directories:
@@ -198,7 +198,7 @@ class Conversations:
         self._untold[opened.session.id] = said
 
     def _answer(self, opened: OpenSession, named: Update) -> Followed:
-        """Return the state of a session. Its commands follow, when the editor knows of it."""
+        """Return the state of a session. Its commands follow once the editor knows of it."""
         id = opened.session.id
         state = {**named, **offers.describe_state(opened.session, self._models)}
         return Followed(state, lambda: self._editor.start(self.tell_commands(id)))
@@ -209,7 +209,7 @@ def _real(path: str) -> Path:
 
 
 def _folder(cwd: str) -> Path:
-    """Raises RpcError for what is no folder."""
+    """Return a folder. Raises RpcError if it is none."""
     path = Path(cwd)
     if not path.is_absolute() or "\0" in cwd or not path.is_dir():
         raise RpcError(

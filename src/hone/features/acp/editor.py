@@ -1,4 +1,4 @@
-"""The editor at the other end: updates go to it in order, questions come back with an answer."""
+"""The connected editor: updates are sent to it in order, and questions are answered by it."""
 
 import asyncio
 from collections.abc import Coroutine, Mapping
@@ -25,34 +25,34 @@ KINDS = {
     "any-host": "allow_always",
     "always": "allow_always",
 }
-"""What the protocol calls the answers of `core.permissions`."""
+"""The protocol's names for the answers of `core.permissions`."""
 MARKS = regex(r"`+")
 LONGEST = 300
-"""Characters of a rule in the name of an answer."""
+"""The most characters of a rule in the name of an answer."""
 
 
 class EditorSession(Struct, frozen=True):
-    """Which session of which editor a turn belongs to."""
+    """The session and the editor that a turn belongs to."""
 
     editor: "Editor"
     session: str
 
 
 class CallAtWork(Struct, frozen=True):
-    """A call at work, and what an editor shows for it, such as a diff."""
+    """A running call, and what an editor shows for it, such as a diff."""
 
     call: ToolCall
     content: tuple[Update, ...] = ()
 
 
 current_session: ContextVar[EditorSession | None] = ContextVar("current_session", default=None)
-"""Set for the tasks of a turn: whom its tools may ask."""
+"""Set for the tasks of a turn: the editor that its tools may ask."""
 current_call: ContextVar[CallAtWork | None] = ContextVar("current_call", default=None)
 """Set by the event that begins a call, in the task that makes it, so that a question names its call."""
 
 
 class Editor:
-    """Sends from one queue, so that what happened first is told first. Until `connect` nothing is sent."""
+    """Sends from one queue, so that updates keep their order. Until `connect` nothing is sent."""
 
     def __init__(self) -> None:
         self.capabilities = EditorCapabilities()
@@ -65,11 +65,11 @@ class Editor:
         self._peer = peer
 
     def work_in(self, group: asyncio.TaskGroup) -> None:
-        """Let the tasks of `start` belong to this group."""
+        """Run the tasks of `start` in this group."""
         self._group = group
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
-        """Do something beside the requests, until `stop`."""
+        """Do work beside the requests, until `stop`."""
         if self._group is None:
             work.close()
             return
@@ -86,11 +86,11 @@ class Editor:
         self._queue.put_nowait((session, _clean(update)))
 
     async def flush(self) -> None:
-        """Wait until everything that was put is sent."""
+        """Wait until everything in the queue is sent."""
         await self._queue.join()
 
     async def run(self) -> None:
-        """Send updates until cancelled. An editor that is gone hears nothing; its turns end by themselves."""
+        """Send updates until cancelled. A disconnected editor gets nothing; its turns end normally."""
         while True:
             session, update = await self._queue.get()
             try:
@@ -108,7 +108,7 @@ class Editor:
         return await self._peer.request(method, _clean(params))
 
     async def ask(self, question: Question) -> Answer:
-        """Ask for permission. A request that the editor cancels or answers oddly is a no."""
+        """Ask for permission. A request that the editor cancels or answers oddly counts as no."""
         place, about = current_session.get(), current_call.get()
         if place is None:
             return Answer.NOBODY
@@ -137,7 +137,7 @@ class Editor:
 
 
 def _clean(value: Any) -> Any:
-    """Return the same value without what JSON cannot carry: names of files need not be text."""
+    """Return the same value without what JSON cannot hold: file names may not be valid text."""
     if isinstance(value, str):
         return sound(value)
     if isinstance(value, Mapping):
@@ -146,13 +146,13 @@ def _clean(value: Any) -> Any:
 
 
 async def _quietly(work: Coroutine[Any, Any, None]) -> None:
-    """A list that cannot be made now is no reason to end the connection."""
+    """Ignore errors: a list that cannot be made now must not end the connection."""
     with suppress(HoneError):
         await work
 
 
 def _text(question: Question) -> Update:
-    """Return the question to the byte: nothing in it can end the frame that it stands in."""
+    """Return the exact question: nothing in it can close the frame around it."""
     parts = [visible(question.text), fence(visible(question.detail))]
     if question.pattern:
         parts += ["An answer for longer adds:", fence(visible(question.pattern))]
@@ -160,7 +160,7 @@ def _text(question: Question) -> Update:
 
 
 def fence(text: str) -> str:
-    """Return text as a block of code, within marks that are longer than any in it."""
+    """Return text as a code block, within a fence longer than any in it."""
     longest = max((len(each) for each in MARKS.findall(text)), default=0)
     marks = "`" * max(3, longest + 1)
     return f"{marks}\n{text}\n{marks}"

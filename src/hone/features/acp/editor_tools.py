@@ -1,5 +1,5 @@
-"""Tools that work through the editor. It acts outside the sandbox, so each use is asked about except in mode
-full, and what it returns is foreign."""
+"""Tools that work through the editor. It acts outside the sandbox, so each use needs permission except in
+full mode, and its results are foreign."""
 
 import asyncio
 from contextlib import suppress
@@ -24,7 +24,7 @@ from hone.tools.define import tool
 DOUBT = "The editor does it, outside the sandbox."
 LARGEST = 64 * 2**20
 OUTPUT = 200_000
-"""Bytes of a command's output that the editor keeps."""
+"""The most bytes of a command's output that the editor keeps."""
 Positive = Annotated[int, msgspec.Meta(ge=1)]
 FAULTS = (HoneError, OSError, ValueError)
 
@@ -48,7 +48,7 @@ class TerminalOutput(Struct, frozen=True):
 
 
 def file_tools(folder: Path, work: Work) -> tuple[Tool, Tool]:
-    """Relative paths start at `folder`."""
+    """Return the file tools. Relative paths start at `folder`."""
 
     @tool(effects={Effect.READ}, kind=ToolKind.FILE)
     async def editor_read_file(
@@ -86,7 +86,7 @@ def file_tools(folder: Path, work: Work) -> tuple[Tool, Tool]:
 async def _permit(
     context: ToolContext, name: str, action: Action, folder: Path, path: str, detail: str = ""
 ) -> Path:
-    """Return the real path. Raises Refused, which says why."""
+    """Return the real path. Raises Refused with the reason."""
     with find_path(folder, path) as place:
         real = place.path
     if sound(str(real)) != str(real):
@@ -121,7 +121,7 @@ def terminal_tool(folder: Path, work: Work) -> Tool:
 
 
 async def _run(folder: Path, command: str, arguments: tuple[str, ...]) -> Outcome:
-    """Run a command and return its output. A call that is cancelled ends the command, too."""
+    """Run a command and return its output. Cancelling the call ends the command, too."""
     wanted = {
         "command": command,
         "args": list(arguments),

@@ -16,7 +16,7 @@ from hone.tools.todo import todos
 
 
 def replay(transcript: Transcript, folder: Path) -> Iterator[Update]:
-    """Yield what an editor shows of a conversation, with secrets taken out, as the page does."""
+    """Yield what an editor shows of a conversation, with secrets removed, as on the page."""
     calls: dict[str, ToolCall] = {}
     for number, node in enumerate(transcript.nodes):
         if node.message.template:
@@ -44,7 +44,7 @@ def _show(node: Node, id: str, folder: Path, calls: dict[str, ToolCall]) -> Iter
 
 
 def _show_part(part: Part, node: Node, id: str) -> Update | None:
-    """Return a part as an update. What a hook objected is the user's by its role alone."""
+    """Return a part as an update. A hook's objection is the user's only by its role."""
     own = node.message.role is Role.USER
     match part:
         case Text(text) if own and node.trust is not Trust.OWNER and text.startswith(OBJECTION):

@@ -1,4 +1,4 @@
-"""What an editor can choose in a session: modes, models, and commands."""
+"""The choices that an editor offers in a session: modes, models, and commands."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -14,12 +14,12 @@ from hone.runtime.session import Session
 MODEL = "model"
 """The id of the option that chooses a model."""
 MOST = 50
-"""Models that are offered."""
+"""The most models to offer."""
 ABOUT = 200
-"""Characters of a skill's description."""
+"""The most characters of a skill's description."""
 OWN = ("compact", "context", "cost", "log", "undo", "pending", "reject", "memory", "review", "reviews")
-"""Commands of the chat that work in an editor. None of them makes anything known or allowed: approving needs
-the terminal or the page, where the owner sees all of it."""
+"""Chat commands that work in an editor. None of them adds knowledge or permissions: approving needs the
+terminal or the page, where the owner sees everything."""
 
 
 def describe_modes(current: Mode) -> Update:
@@ -43,7 +43,7 @@ def describe_options(current: str, models: Sequence[str]) -> list[Update]:
 
 
 def describe_state(session: Session, models: Sequence[str]) -> Update:
-    """Return what stands beside a session that is opened."""
+    """Return the state of a session that is opened."""
     return {
         "modes": describe_modes(session.mode),
         "configOptions": describe_options(session.agent.prefix.model, models),
@@ -51,7 +51,7 @@ def describe_state(session: Session, models: Sequence[str]) -> Update:
 
 
 async def find_models(hone: Hone) -> list[str]:
-    """Return the models that can be used. Servers are asked, which may take seconds."""
+    """Return the available models. This asks servers, which may take seconds."""
     try:
         return [each.name for each in (await look(hone)).usable][:MOST]
     except HoneError:

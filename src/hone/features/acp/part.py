@@ -11,8 +11,8 @@ from hone.features.acp.editor_tools import file_tools, terminal_tool
 
 
 class AcpPart(Part):
-    """Also where no editor is connected: the tools of a conversation are the same in a terminal and in its
-    review, and the provider finds its prompt again."""
+    """Also applies where no editor is connected: a conversation has the same tools in a terminal and in its
+    review, so the provider finds its prompt in the cache."""
 
     name = "acp"
 

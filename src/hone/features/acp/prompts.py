@@ -1,5 +1,5 @@
-"""Make a message of the blocks of a prompt. What the owner typed are their words; files are attachments, each
-with the label of its folder, and everything else that an editor adds is foreign."""
+"""Turn the blocks of a prompt into a message. What the owner typed is their own words; files are attachments,
+each with the label of its folder; everything else that an editor adds is foreign."""
 
 import asyncio
 import os
@@ -31,7 +31,7 @@ from hone.runtime.session import Session
 from hone.web.pictures import read_address
 
 NAMED = 200
-"""Characters of a name that an editor gives."""
+"""The most characters of a name from an editor."""
 
 
 class ReadPrompt(Struct, frozen=True):
@@ -42,7 +42,7 @@ class ReadPrompt(Struct, frozen=True):
 
 
 class PromptReader:
-    """`voice` is whose words the editor's texts are."""
+    """`voice` is the label of the editor's texts."""
 
     def __init__(self, hone: Hone, session: Session, voice: Trust) -> None:
         self._hone = hone
@@ -52,7 +52,7 @@ class PromptReader:
         self._labels: list[Trust] = []
 
     async def compose(self, blocks: Sequence[Block]) -> ReadPrompt:
-        """Return the message. Its words count as the least of its pictures, since nobody can tell afterwards
+        """Return the message. Its words get the lowest label of its images, since nobody can tell afterwards
         what came from which. Raises Refused."""
         if len(blocks) > 5 * MOST:
             raise Refused(f"A message takes at most {5 * MOST} blocks.")
@@ -75,13 +75,13 @@ class PromptReader:
                 raise Refused("Hone cannot listen to audio. Send text, pictures or files.")
 
     def _picture(self, address: str) -> Image:
-        """Nobody says where the bytes come from."""
+        """Return an image. The source of its bytes is unknown."""
         check_vision(self._model, self._hone.settings)
         self._labels.append(Trust.FOREIGN)
         return read_address(address)
 
     async def _follow(self, uri: str, name: str) -> Sequence[Part]:
-        """Return the file that a link names. What is no file of this machine, or no text, is named only."""
+        """Return the file that a link names. Anything but a text file of this machine is only named."""
         path = find_path(uri)
         if path is None or not path.is_file():
             return [_mention(uri, name)]
@@ -95,7 +95,7 @@ class PromptReader:
             return [_mention(uri, name)]
 
     def _embed(self, resource: Resource) -> Part:
-        """Return what an editor sends of a file, which may not be saved yet, with the label of its folder."""
+        """Return the editor's version of a file, which may be unsaved, with the label of its folder."""
         if resource.text is None:
             is_picture = (resource.mime_type or "").startswith("image/")
             if resource.blob and is_picture:
@@ -115,7 +115,7 @@ class PromptReader:
 
 
 def read_text(block: TextBlock) -> Sequence[Part]:
-    """Return what was typed. A text for the assistant alone was not: the editor added it."""
+    """Return what was typed. The editor, not the owner, added a text for the assistant alone."""
     if not block.text.strip():
         return ()
     audience = block.annotations.audience if block.annotations else None

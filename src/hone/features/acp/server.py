@@ -1,4 +1,5 @@
-"""Serve one editor: answer its requests, tell it what reviews learned, and end in order when it goes."""
+"""Serve one editor: answer its requests, report what reviews learned, and end in order when it
+disconnects."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -21,9 +22,9 @@ from hone.rpc.messages import INVALID_PARAMS, INVALID_REQUEST, Call, RpcError
 from hone.rpc.peer import MessageChannel, Peer, read_params, unknown_method
 
 GRACE = 3.0
-"""Seconds that reviews at work have to end when the editor goes."""
+"""Seconds that running reviews get when the editor disconnects."""
 LOGIN = "setup"
-"""The id of the one way to authenticate: to choose a model."""
+"""The id of the only way to authenticate: choosing a model."""
 CAPABILITIES: Update = {
     "loadSession": True,
     "promptCapabilities": {"image": True, "audio": False, "embeddedContext": True},
@@ -35,7 +36,7 @@ Act = Callable[[Any], Awaitable[object]]
 
 
 class AcpServer:
-    """`model` is that of new sessions. `voice` is whose words the editor's texts are."""
+    """`model` is that of new sessions. `voice` is the label of the editor's texts."""
 
     def __init__(self, hone: Hone, editor: Editor, model: str = "", voice: Trust = Trust.OWNER) -> None:
         self._hone = hone
@@ -58,7 +59,7 @@ class AcpServer:
         }
 
     async def run(self, channel: MessageChannel) -> None:
-        """Serve until the editor goes or `stop` is called. Turns end in order before this returns."""
+        """Serve until the editor disconnects or `stop` is called. Turns end in order before this returns."""
         self._peer = peer = Peer(channel, self, reports_noise=True)
         self._editor.connect(peer)
         async with asyncio.TaskGroup() as group:
@@ -73,7 +74,7 @@ class AcpServer:
             sending.cancel()
 
     def stop(self) -> None:
-        """End as if the editor had gone."""
+        """End as if the editor had disconnected."""
         if self._reading:
             self._reading.cancel()
 
@@ -95,7 +96,7 @@ class AcpServer:
             raise RpcError(INVALID_PARAMS, str(error)) from error
 
     async def hear(self, call: Call) -> None:
-        """What cannot be read is passed over: a notification has no answer."""
+        """Handle a notification. An unreadable one is ignored, since it has no answer."""
         with suppress(RpcError):
             if call.method == "session/cancel":
                 self._turns.cancel(read_params(call, shapes.SessionOnly).session_id)
@@ -103,7 +104,8 @@ class AcpServer:
                 self._peer.cancel(read_params(call, shapes.CancelRequest).request_id)
 
     async def _initialize(self, params: shapes.Initialize) -> Update:
-        """Hone speaks one version; an editor that does not speak it disconnects."""
+        """Return Hone's capabilities. Hone speaks one version; an editor that does not speak it
+        disconnects."""
         self._editor.capabilities = params.client_capabilities or shapes.EditorCapabilities()
         if not self._begun:
             self._begun = True
@@ -139,7 +141,7 @@ class AcpServer:
                 self._editor.update(event.job.session, notice(failed_line(event.job, SHELL)))
 
     async def _tell_learned(self, event: Learned) -> None:
-        """Tell what a review learned in the session that it was about. Elsewhere it is in `hone log`."""
+        """Report what a review learned in its session. Other lessons are in `hone log`."""
         id = event.job.session
         if not self._conversations.open.find(id):
             return

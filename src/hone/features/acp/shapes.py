@@ -1,4 +1,4 @@
-"""The params of an editor's requests, as far as Hone reads them. Fields it does not know are passed over."""
+"""The params of an editor's requests, as far as Hone reads them. Unknown fields are ignored."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ class EditorCapabilities(Struct, frozen=True, rename="camel"):
     terminal: bool | None = False
 
     def serves(self, method: str) -> bool:
-        """Tell whether the editor answers a request of ours, by its own word."""
+        """Tell whether the editor announced that it answers a request of ours."""
         if method.startswith("terminal/"):
             return bool(self.terminal)
         files = self.fs or FileAccess()

@@ -35,23 +35,23 @@ KINDS: Mapping[str, str] = {
 WRITING = ("write_file", "patch", "editor_write_file")
 STATES = {"open": "pending", "doing": "in_progress", "done": "completed"}
 LARGEST = 1_000_000
-"""Bytes of a file whose change is shown as a diff."""
+"""The most bytes of a file to show as a diff."""
 SMALL, AROUND = 20_000, 3
-"""Characters of both sides of a diff that are sent whole, and lines around the change of a larger one: some
-clients read no lines of more than 64 kB."""
+"""The most characters of both sides of a diff to send in full, and the lines around the change of a larger
+one: some clients read no lines of more than 64 kB."""
 LONGEST_INPUT = 10_000
-"""Characters of arguments that are passed on as they are."""
+"""The most characters of arguments to pass on unchanged."""
 
 
 class FileBefore(Struct, frozen=True):
-    """A file of the working folder as it was when a call began; `text` is None if there was none."""
+    """A file of the working folder when a call began; `text` is None if there was none."""
 
     path: Path
     text: str | None
 
 
 def read_arguments(call: ToolCall) -> Mapping[str, Any]:
-    """Return the arguments of a call; none if they are no object."""
+    """Return the arguments of a call; none unless they are an object."""
     try:
         found = json.loads(call.arguments or "{}")
     except (ValueError, RecursionError):
@@ -60,7 +60,7 @@ def read_arguments(call: ToolCall) -> Mapping[str, Any]:
 
 
 def start_call(call: ToolCall, folder: Path, content: tuple[Update, ...] = ()) -> Update:
-    """Return the update that a call begins with."""
+    """Return the update for the start of a call."""
     return {
         "sessionUpdate": "tool_call",
         "toolCallId": call.id,
@@ -74,7 +74,7 @@ def start_call(call: ToolCall, folder: Path, content: tuple[Update, ...] = ()) -
 
 
 def end_call(call: ToolCall, text: str, *, failed: bool, content: tuple[Update, ...] = ()) -> Update:
-    """Return the update that a call ends with: its diff, and what the model reads."""
+    """Return the update for the end of a call: its diff, and what the model reads."""
     return {
         "sessionUpdate": "tool_call_update",
         "toolCallId": call.id,
@@ -102,7 +102,7 @@ def _raw_input(call: ToolCall) -> Update:
 
 
 def read_before(call: ToolCall, folder: Path) -> FileBefore | None:
-    """Return the file that a call is about to change, if it lies in the working folder and is a text."""
+    """Return the file that a call is about to change, if it is a text in the working folder."""
     path = read_arguments(call).get("path")
     if call.name not in WRITING or not isinstance(path, str):
         return None
@@ -116,7 +116,7 @@ def read_before(call: ToolCall, folder: Path) -> FileBefore | None:
 
 
 def propose(call: ToolCall, before: FileBefore | None) -> tuple[Update, ...]:
-    """Return the diff that a call asks for; none if that cannot be said from here."""
+    """Return the diff that a call requests; none if it is unknown here."""
     if before is None:
         return ()
     arguments = read_arguments(call)
@@ -132,14 +132,14 @@ def _patch(arguments: Mapping[str, Any], text: str | None) -> str | None:
 
 
 def read_change(call: ToolCall, before: FileBefore | None, folder: Path) -> tuple[Update, ...]:
-    """Return what a call that succeeded did to its file, as the file is now."""
+    """Return what a successful call did to its file, as the file is now."""
     after = read_before(call, folder) if before else None
     changed = before and after and after.text is not None and after.text != before.text
     return (diff(before, after.text),) if before and after and changed and after.text is not None else ()
 
 
 def find_change(call: ToolCall, result: str, folder: Path) -> tuple[Update, ...]:
-    """Return what a call did long ago, as far as its arguments and its result tell."""
+    """Return what an old call did, as far as its arguments and its result tell."""
     arguments = read_arguments(call)
     path, old, new = arguments.get("path"), arguments.get("find"), arguments.get("replace")
     if call.name == "write_file" and result.startswith("Created"):
@@ -160,7 +160,7 @@ def diff(before: FileBefore, new: str) -> Update:
 
 
 def cut_out(old: str, new: str) -> tuple[str, str]:
-    """Return what differs between two texts, in whole lines."""
+    """Return the difference between two texts, in whole lines."""
     before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
     shortest = min(len(before), len(after))
     head = next((at for at in range(shortest) if before[at] != after[at]), shortest)

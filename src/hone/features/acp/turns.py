@@ -24,20 +24,20 @@ from hone.runtime.session import Session
 from hone.web.open_sessions import OpenSession, Words
 
 STOPS = {Stop.BUDGET: "max_turn_requests", Stop.INTERRUPTED: "cancelled"}
-"""What the protocol calls the end of a turn, where it is not `end_turn`."""
+"""The protocol's names for the end of a turn, if it is not `end_turn`."""
 CANCELLED: Update = {"stopReason": "cancelled"}
 
 
 @dataclass(eq=False, slots=True)
 class RunningPrompt:
-    """A prompt from the moment it arrived: what works on it, and its `turn` as soon as that has begun."""
+    """A prompt since its arrival: the task that works on it, and its `turn` as soon as that has begun."""
 
     work: asyncio.Task[Update] | None = None
     turn: asyncio.Task[Turn] | None = None
     cancelled: bool = False
 
     def cancel(self, opened: OpenSession) -> None:
-        """End a turn in order; whatever comes before a turn just ends."""
+        """End a turn in order. Anything before a turn simply ends."""
         self.cancelled = True
         if self.turn:
             opened.give_up(self.turn)
@@ -47,7 +47,7 @@ class RunningPrompt:
 
 @dataclass(eq=False, slots=True)
 class PromptQueue:
-    """The prompts of one session. One at a time is worked on, be it a message or a command."""
+    """The prompts of one session. It works on one at a time, whether a message or a command."""
 
     prompts: list[RunningPrompt] = field(default_factory=list)
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -55,7 +55,7 @@ class PromptQueue:
 
 @dataclass(slots=True)
 class Turns:
-    """`voice` is whose words the editor's texts are."""
+    """`voice` is the label of the editor's texts."""
 
     hone: Hone
     editor: Editor
@@ -64,8 +64,8 @@ class Turns:
     _queues: dict[str, PromptQueue] = field(default_factory=dict)
 
     async def prompt(self, params: Prompt) -> Update:
-        """Return how the turn ended. One that is asked for during another waits for its end. If the editor
-        goes away, the turn ends in order."""
+        """Return how the turn ended. A prompt that arrives during a turn waits for its end. If the editor
+        disconnects, the turn ends in order."""
         opened = self.conversations.find(params.session_id)
         queue = self._queues.setdefault(params.session_id, PromptQueue())
         running = RunningPrompt()
@@ -85,7 +85,7 @@ class Turns:
         return CANCELLED if work.cancelled() else work.result()
 
     def cancel(self, id: str) -> None:
-        """Cancel everything that was asked for in a session."""
+        """Cancel all requests of a session."""
         opened, queue = self.conversations.open.find(id), self._queues.get(id)
         for running in queue.prompts if opened and queue else ():
             assert opened
@@ -125,8 +125,8 @@ class Turns:
         return None if turn.cancelled() else turn.result()
 
     async def _interpret(self, session: Session, composed: ReadPrompt) -> tuple[ReadPrompt, str, str]:
-        """Return what to send, what Hone tells with it, and what a command says instead of that. Only the
-        owner's own words are a command."""
+        """Return what to send, what Hone adds to it, and a command's output instead of both. Only the owner's
+        own words can be a command."""
         command = parse(composed.message.text) if composed.voice is Trust.OWNER else None
         if command is None or not await self._is_known(command[0]):
             return composed, "", ""
@@ -142,7 +142,7 @@ class Turns:
             return False
 
     async def _report(self, session: Session) -> None:
-        """Tell what fills the window, what the session has cost, and what it is called."""
+        """Report what fills the window, the session's cost, and its title."""
         if not len(session.transcript):
             return
         model, tell = session.agent.model, self.editor.update
@@ -164,7 +164,7 @@ class Turns:
 
 
 def _reword(message: Message, words: str) -> Message:
-    """Return the message with other words, and what is attached to it."""
+    """Return the message with other words, and what is attached to them."""
     return Message(
         message.role, (Text(words), *(part for part in message.parts if not isinstance(part, Text)))
     )

@@ -28,8 +28,8 @@ def notice(text: str) -> Update:
 
 
 class TurnUpdates:
-    """Tells an editor what happens in one turn. Called with each event, in the task it happens in. `begun` is
-    how many messages were there before: the ids of messages must not repeat when a session is resumed."""
+    """Sends an editor the events of one turn. It is called with each event, in the task of the event. `begun`
+    is the number of earlier messages: message ids must not repeat when a session is resumed."""
 
     def __init__(self, editor: Editor, session: str, folder: Path, begun: int) -> None:
         self._editor = editor
@@ -63,7 +63,7 @@ class TurnUpdates:
             case TurnEnded(turn):
                 self._close(turn)
             case _:
-                pass  # what belongs to no turn is told elsewhere
+                pass  # events outside a turn are reported elsewhere
 
     @property
     def _message(self) -> str:
@@ -77,7 +77,8 @@ class TurnUpdates:
         self._held = ""
 
     def _say(self, text: str) -> None:
-        """Half a line ending at the end of a piece waits for the next one, which tells what it is."""
+        """Send text. Half a line ending at the end of a piece waits for the next one, which shows what it
+        is."""
         whole, self._held = self._held + text, ""
         if whole.endswith("\r"):
             whole, self._held = whole[:-1], "\r"
@@ -100,7 +101,7 @@ class TurnUpdates:
             self._tell(plan)
 
     def _close(self, turn: Turn) -> None:
-        """A summary, or an answer of a model that does not stream, has not been said yet."""
+        """Send what was not streamed: a summary, or the answer of a model that does not stream."""
         if turn.stop in LAST_WORDS and not self._spoken and turn.text:
             self._say(turn.text)
         if turn.error and turn.stop in LAST_WORDS:

@@ -28,13 +28,13 @@ TOOLS = {
     "WebSearch": ("web_search",),
     "TodoWrite": ("todo",),
 }
-"""What Claude Code calls its tools, and ours that do the same."""
+"""Claude Code's names of tools, and our equivalents."""
 _NAME = regex(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _LINE = regex(r"(name|description|tools|model):[ \t]*(.*)")
 
 
 class AgentFile(Struct, frozen=True):
-    """A helper, the file it is described in, and what of the file is not used."""
+    """A helper, its file, and which parts of the file are unused."""
 
     helper: Helper
     source: str
@@ -42,7 +42,7 @@ class AgentFile(Struct, frozen=True):
 
 
 def parse_agent(source: str, text: str) -> AgentFile:
-    """Raises Refused with advice for a file that describes no helper."""
+    """Return the helper of a file. Raises Refused with advice if it describes none."""
     fields, body = _split(source, text)
     name, description = _text(fields, "name"), _text(fields, "description")
     if not _NAME.fullmatch(name):
@@ -68,7 +68,7 @@ def _split(source: str, text: str) -> tuple[Mapping[str, Any], str]:
     try:
         return read("\n".join(front), EXAMPLE), body
     except Refused:
-        # Descriptions with a colon are common, and no YAML.
+        # Descriptions with a colon are common, but are not YAML.
         found = [match for line in front if (match := _LINE.fullmatch(line.rstrip()))]
         return {match[1]: match[2].strip().strip("\"'") for match in found}, body
 
@@ -79,8 +79,8 @@ def _text(fields: Mapping[str, Any], key: str) -> str:
 
 
 def _tools(value: Any) -> tuple[frozenset[str] | None, Sequence[str]]:
-    """Return the names of tools, and which are not used; None if the file leaves them to the parent. A tool
-    with a pattern, such as Bash(git *), is left out: without its pattern it could do more than was meant."""
+    """Return the names of tools, and the unused ones; None if the file leaves the tools to the parent. A tool
+    with a pattern, such as Bash(git *), is left out: without its pattern it could do more than intended."""
     listed = value if isinstance(value, list) else str("*" if value is None else value).strip("[]").split(",")
     names = [name for each in listed if (name := str(each).strip().strip("\"'"))]
     if names == ["*"]:

@@ -34,8 +34,8 @@ class AgentsPart(Part):
         return [offered if tool.spec.name == DELEGATE else tool for tool in tools]
 
     def find(self, folder: Path) -> tuple[Sequence[AgentFile], Sequence[str]]:
-        """Return the agents that count in a folder by name, and why others do not. Of two with one name, that
-        of the project counts."""
+        """Return the agents that count in a folder by name, and why others do not. If two have the same name,
+        the project's wins."""
         found: dict[str, AgentFile] = {}
         problems: list[str] = []
         for file in (*self._own(problems), *self._of_project(folder, problems)):
@@ -47,7 +47,7 @@ class AgentsPart(Part):
         return [found[name] for name in sorted(found)], problems
 
     def find_all(self, folder: Path) -> tuple[Sequence[AgentFile], Sequence[str]]:
-        """Return what `find` returns, and what an untrusted folder has: here somebody asks for it."""
+        """Return what `find` returns, plus what an untrusted folder has, since somebody asks for it here."""
         found, problems = self.find(folder)
         if self._hone.folders.trusts(folder):
             return found, problems
@@ -60,11 +60,11 @@ class AgentsPart(Part):
         return frozenset(self._hone.toolboxes.show(self._hone.folder)) - {DELEGATE}
 
     def _own(self, problems: list[str]) -> Iterator[ProjectFile]:
-        """Yield the owner's files. Tools cannot write to the home, so nothing has to be approved."""
+        """Yield the owner's files. Tools cannot write to the home, so none needs approval."""
         yield from _read(self._hone.home, list_agents(self._hone.home, OWN), problems)
 
     def _of_project(self, folder: Path, problems: list[str]) -> Iterator[ProjectFile]:
-        """Yield what the owner has approved. Of an untrusted folder nothing is said."""
+        """Yield what the owner has approved. An untrusted folder yields nothing."""
         if not self._hone.folders.trusts(folder):
             return
         approvals = self._hone.permissions.approvals.files

@@ -24,8 +24,8 @@ from hone.prompt.news import leave_out_news
 
 
 class GivenTurn(Struct, frozen=True):
-    """What a run begins with: the prefix, the messages before, and the request with what stands beside it.
-    `skill` is the one that is not there."""
+    """The start of a run: the prefix, the messages before, and the request with its additions. `skill` is the
+    one left out."""
 
     prefix: Prefix
     before: tuple[Node, ...]
@@ -34,7 +34,7 @@ class GivenTurn(Struct, frozen=True):
 
 
 def give(answer: AnsweredTurn) -> GivenTurn:
-    """Return a turn as it was. What the user said while the agent worked follows the request at once; an
+    """Return a turn as it was. What the user said while the agent worked directly follows the request; an
     empty note keeps Hone from adding another one."""
     request = answer.request
     note = (request.note or SystemNote(""),)
@@ -71,7 +71,7 @@ def _without_entry(given: GivenTurn, item: PromptItem) -> GivenTurn:
 
 
 def _without_skill(given: GivenTurn, name: str) -> GivenTurn:
-    """Whoever read it before would have been told that there is none."""
+    """Return the turn without a skill. A call that read it answers that there is no such skill."""
     if name in find_described(given.prefix.system):
         given = replace(given, prefix=leave_out_skill(given.prefix, name))
     given = _change_notes(
@@ -90,7 +90,7 @@ def _without_skill(given: GivenTurn, name: str) -> GivenTurn:
 
 
 def _without_body(note: SystemNote, name: str) -> SystemNote:
-    """Take out the text of a skill that the user asked for, up to the next heading."""
+    """Remove the text of a skill that the user asked for, up to the next heading."""
     kept: list[str] = []
     inside = False
     for line in note.text.split("\n"):

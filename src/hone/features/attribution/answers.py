@@ -1,7 +1,7 @@
-"""Find an answer in a stored conversation, with the prompt that it was really made with.
+"""Find an answer in a stored conversation, with the prompt that really produced it.
 
 A conversation may have changed its model, its tools or its length since. The store keeps the lines it has
-left, so that each answer is found in the first line that had it.
+left, so each answer is found in the first line that had it.
 """
 
 from collections.abc import Sequence
@@ -21,8 +21,8 @@ class NoAnswer(Refused):
 
 
 async def find_answer(sessions: Sessions, beginning: str = "", number: int = 0) -> AnsweredTurn:
-    """Return an answer: of a session (default: the latest), the last one or that of the turn which message
-    `number` belongs to. Raises Missing or Refused."""
+    """Return an answer: of a session (default: the latest), the last one or that of the turn of message
+    `number`. Raises Missing or Refused."""
     if beginning:
         id = await sessions.find(beginning)
     else:
@@ -39,7 +39,7 @@ async def find_answer(sessions: Sessions, beginning: str = "", number: int = 0) 
 
 
 def find_end(nodes: Sequence[Node], number: int = 0) -> int:
-    """Return the place of the answer that ends the turn of a message (0: the last turn)."""
+    """Return the index of the answer that ends the turn of a message (0: the last turn)."""
     if number > len(nodes):
         raise Missing(f"This conversation has messages 1 to {len(nodes)}; {number} is none of them.")
     if number and nodes[number - 1].message.template:
@@ -52,8 +52,8 @@ def find_end(nodes: Sequence[Node], number: int = 0) -> int:
 
 
 def find_start(nodes: Sequence[Node], end: int) -> int:
-    """Return the place of the request that an answer answers. What the user said while the agent worked began
-    no turn, and neither did a hook that objected."""
+    """Return the index of the request that an answer answers. What the user said while the agent worked did
+    not begin a turn, and neither did a hook's objection."""
     for at in range(end, 0, -1):
         if nodes[at].message.role is Role.USER and _is_end(nodes[at - 1]) and not _objects(nodes[at]):
             return at
@@ -69,8 +69,8 @@ def _objects(node: Node) -> bool:
 
 
 async def _first_line(sessions: Sessions, stored: StoredSession, at: int) -> tuple[StoredSession, int]:
-    """Return the first line that had a message, and its place there. What a branch shares with its parent was
-    said in one of the parent's lines."""
+    """Return the first line that had a message, and its place there. Messages that a branch shares with its
+    parent are in one of the parent's lines."""
     header = stored.header
     if header.parent and at < header.shared and (found := await _in_parent(sessions, stored, at)):
         return found
@@ -97,8 +97,8 @@ async def _in_parent(sessions: Sessions, stored: StoredSession, at: int) -> tupl
 
 
 def find_same(older: Sequence[Node], newer: Sequence[Node], at: int) -> int | None:
-    """Return where a message of a newer line stands in the older one that it follows; None if it was said
-    later. A line under another prefix repeats the old one; a shortened one ends with the same messages."""
+    """Return where a message of a newer line is in the older one that it follows; None if it is newer. A line
+    under another prefix repeats the old one; a shortened one ends with the same messages."""
     if all(one.digest == two.digest for one, two in zip(older, newer, strict=False)):
         return at if at < len(older) else None
     last, wanted = older[-1], newer[at]

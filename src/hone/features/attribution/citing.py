@@ -1,8 +1,8 @@
 """Ask the model which items it relied on: one question after the answer, on the same prefix.
 
 The question is a fork without any rights: its request begins with the bytes of the conversation, so the
-provider reads it from its cache, and the conversation itself does not change. What the model says is its
-word, not a measurement.
+provider reads it from its cache, and the conversation itself does not change. The model's answer is its word,
+not a measurement.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from hone.features.attribution.values import AnsweredTurn, Explanation, ItemKind
 from hone.runtime.session import Session, new_id
 
 MOST = 60
-"""Items in one question."""
+"""The most items in one question."""
 WIDTH = 300
 QUESTION = (
     "Which of these did your last answer depend on? Name those without which you would have acted or "
@@ -32,7 +32,7 @@ _NUMBER = regex(r"\d+")
 
 
 async def ask(hone: Hone, explanation: Explanation) -> Explanation:
-    """Return the same explanation with what the model says. Raises ModelError if it gives no answer."""
+    """Return the same explanation with the model's answer. Raises ModelError if there is none."""
     asked = [each for each in explanation.items if _is_asked(each)][:MOST]
     if not asked:
         return explanation
@@ -42,7 +42,7 @@ async def ask(hone: Hone, explanation: Explanation) -> Explanation:
 
 
 def _is_asked(judged: JudgedItem) -> bool:
-    """A skill that was never read cannot have shaped anything."""
+    """Tell whether to ask about an item. A skill that was never read cannot have shaped anything."""
     return judged.item.kind is not ItemKind.SKILL or judged.counts
 
 
@@ -52,8 +52,8 @@ def write_question(items: Sequence[JudgedItem]) -> str:
 
 
 def choose(reply: str, items: Sequence[JudgedItem]) -> list[JudgedItem]:
-    """Return the items that a reply names. Only its first line with a number counts, and no number that was
-    not in the question."""
+    """Return the items that a reply names. Only its first line with a number counts, and only numbers from
+    the question."""
     line = next((line for line in reply.split("\n") if _NUMBER.search(line)), "")
     numbers = {int(each) for each in _NUMBER.findall(line) if len(each) < 4}
     return [items[number - 1] for number in sorted(numbers) if 0 < number <= len(items)]
@@ -72,7 +72,7 @@ def _cite(judged: JudgedItem) -> JudgedItem:
 
 
 async def _put(hone: Hone, answer: AnsweredTurn, items: Sequence[JudgedItem]) -> str:
-    """Put the question behind the answer, in the line that the conversation continues with."""
+    """Put the question after the answer, in the line that the conversation continues with."""
     stored = await hone.sessions.load(answer.header.id)
     folder = text_to_path(answer.header.folder) if answer.header.folder else hone.folder
     agent = await hone.agent(stored.prefix.model, folder)

@@ -27,7 +27,7 @@ from hone.features.attribution.verifying import (
 )
 
 FEW = 5
-"""Items that are verified unless some are named."""
+"""How many items to verify unless some are named."""
 EPILOG = """\b
 Examples:
   hone why             the last answer
@@ -38,7 +38,7 @@ Examples:
 
 
 def parse_answer(_: click.Context, __: click.Parameter, value: str) -> tuple[str, int]:
-    """Return the beginning of a session's id and a message's number; empty and 0 stand for the last ones."""
+    """Return the start of a session's id and a message's number; empty and 0 stand for the last ones."""
     session, colon, number = value.partition(":")
     if colon and not (number.isascii() and number.isdigit() and len(number) < 10):
         raise click.BadParameter(f"{value!r} is neither SESSION nor SESSION:MESSAGE, as in 3f2a:14.")
@@ -101,7 +101,7 @@ def why(
 
 
 def choose_items(explanation: Explanation, numbers: Sequence[int]) -> list[JudgedItem]:
-    """Return what is to be verified: the items with these numbers, or the first that shaped the answer."""
+    """Return the items to verify: those with these numbers, or the first that shaped the answer."""
     used = explanation.used
     if not used and not numbers:
         raise Missing("Nothing that Hone knows left a trace in this answer, so there is nothing to verify.")
@@ -128,7 +128,7 @@ def add_ablations(explanation: Explanation, ablations: Sequence[Ablation]) -> Ex
 
 @contextmanager
 def show_progress(items: int, pairs: int) -> Iterator[Progress]:
-    """Show how far it is on standard error, where somebody watches."""
+    """Show progress on standard error, if somebody watches."""
     most = pairs * (items + 1)
     with click.progressbar(
         length=most,

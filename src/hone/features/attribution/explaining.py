@@ -53,7 +53,8 @@ def _with_steps(
 
 
 def _with_change(judged: JudgedItem, section: Section | None) -> JudgedItem:
-    """The entry may have been changed or removed since the answer. A new date or a pin changes no word."""
+    """Add the change behind an entry. The entry may have been changed or removed since; a new date or a pin
+    changes no word."""
     held = section.brought if section else {}
     known = {read(visible(text).strip()).wording: (read(text).pinned, held[text]) for text in held}
     if section is None or read(judged.item.text).wording not in known:

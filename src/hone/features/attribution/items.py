@@ -1,4 +1,4 @@
-"""List what was in front of the model when it answered, exactly: from the stored prefix and messages."""
+"""List exactly what the model saw when it answered, from the stored prefix and messages."""
 
 import json
 import re
@@ -22,7 +22,7 @@ _LOOKING = ("retrieve", "query")
 
 
 class RecordedCall(Struct, frozen=True):
-    """A call that succeeded: its number is that of the message it was made in."""
+    """A successful call. Its number is that of its message."""
 
     number: int
     call: ToolCall
@@ -42,7 +42,7 @@ class RecordedCall(Struct, frozen=True):
 
 
 def list_items(answer: AnsweredTurn) -> list[PromptItem]:
-    """Return each item once, in the order in which it came in."""
+    """Return each item once, in the order of its first appearance."""
     nodes = (*answer.before, *answer.turn[:-1])
     items = [*_from_prefix(answer), *_examples(nodes)]
     withdrawn: dict[tuple[str, str], int] = {}
@@ -57,7 +57,7 @@ def list_items(answer: AnsweredTurn) -> list[PromptItem]:
 
 
 def _renew(item: PromptItem, withdrawn: Mapping[tuple[str, str], int]) -> PromptItem:
-    """Note that an entry was taken back after it had come in."""
+    """Note that an entry was withdrawn after it had appeared."""
     gone = withdrawn.get((item.name, item.text), 0) if item.kind is ItemKind.ENTRY else 0
     if gone <= item.message:
         return item
@@ -65,7 +65,7 @@ def _renew(item: PromptItem, withdrawn: Mapping[tuple[str, str], int]) -> Prompt
 
 
 def _once(items: Sequence[PromptItem]) -> Iterator[PromptItem]:
-    """What was told again after it had been withdrawn counts from there."""
+    """Yield each item once. One that was told again after its withdrawal counts from there."""
     last: dict[tuple[str, str, str], PromptItem] = {}
     for each in items:
         key = each.kind, each.name, "" if each.kind is ItemKind.SKILL else each.text
@@ -88,7 +88,7 @@ def _from_prefix(answer: AnsweredTurn) -> Iterator[PromptItem]:
 
 
 def _from_team(line: str, place: ItemPlace = ItemPlace.PROMPT, number: int = 0) -> PromptItem:
-    """Return what the team shares by a line about it: an entry with its sharer, or a skill."""
+    """Return what the team shares from a line about it: an entry with its sharer, or a skill."""
     name, _, text = line.partition(": ")
     kind = ItemKind.SKILL if name.startswith(PREFIX) else ItemKind.TEAM
     return PromptItem(kind, name, text, place, number)
@@ -102,7 +102,7 @@ def _examples(nodes: Sequence[Node]) -> Iterator[PromptItem]:
 
 
 def _told(number: int, message: Message) -> Iterator[PromptItem]:
-    """Yield what a message carried beside the user's words."""
+    """Yield what a message carried besides the user's words."""
     if note := message.note:
         told = read_news(note)
         for part, entry in told.added:
@@ -140,8 +140,8 @@ def _written(nodes: Sequence[Node]) -> Iterator[PromptItem]:
 
 
 def list_calls(nodes: Sequence[Node], start: int = 1) -> Iterator[RecordedCall]:
-    """Yield the calls among messages that succeeded, with the number of the message that made each. Examples
-    of a template were never made here."""
+    """Yield the successful calls among messages, each with the number of its message. Examples of a template
+    were never called here."""
     results = {node.message.result.call: node.message.result for node in nodes if node.message.result}
     for number, node in enumerate(nodes, start):
         for each in node.message.calls if not node.message.template else ():

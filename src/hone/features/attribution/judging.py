@@ -25,11 +25,11 @@ from hone.features.attribution.values import (
 from hone.knowledge.nearness import rate as rate_nearness
 
 READ = 200_000
-"""Characters of earlier messages that are compared."""
+"""The most characters of earlier messages to compare."""
 PIECES, WIDTH = 400, 2_000
-"""Pieces of all items, and characters of one."""
+"""The most pieces of all items, and the most characters of one."""
 NEARBY = 1_000
-"""Characters of the answer whose meaning is compared."""
+"""The most characters of the answer to compare by meaning."""
 _WHOLE = (ItemKind.ENTRY, ItemKind.MEMORY, ItemKind.TEAM)
 
 
@@ -42,7 +42,7 @@ class SkillRecord(Struct, frozen=True):
 
 
 async def judge(answer: AnsweredTurn, meanings: Meanings | None = None) -> list[JudgedItem]:
-    """Judge all items, those that shaped the answer first, the surest first."""
+    """Judge all items. Those that shaped the answer come first, the most certain ones first."""
     items, skills = list_items(answer), read_skills(answer)
     texts = [(item, skills[item.name].text if item.name in skills else item.text) for item in items]
     pieces = [
@@ -83,7 +83,7 @@ def _judge(
 
 
 def describe_score(score: TraceScore) -> str:
-    """Say why in a few words."""
+    """Return the reason in a few words."""
     if score.trait:
         return f"the answer has this form: {score.trait}"
     return f"first said by the model: {', '.join(score.words)}" if score.words else ""
@@ -94,7 +94,7 @@ def _is_measured(item: PromptItem, skills: Mapping[str, SkillRecord]) -> bool:
 
 
 def cut(item: PromptItem, text: str) -> Iterable[str]:
-    """Return what is compared at once: an entry as a whole, of longer texts each paragraph or line."""
+    """Return the pieces to compare: an entry as a whole, of longer texts each paragraph or line."""
     if item.kind in _WHOLE and len(text) <= WIDTH:
         return (text,)
     return [line[:WIDTH] for line in text.split("\n") if line.strip()]
@@ -126,7 +126,7 @@ def read_skills(answer: AnsweredTurn) -> Mapping[str, SkillRecord]:
 
 
 def to_text(answer: AnsweredTurn) -> TurnText:
-    """Return a turn as the measure reads it. What the journal's own tool lists was known before."""
+    """Return a turn as text for the measure. The output of the journal's own tool was known before."""
     listed = {call.id for node in answer.turn for call in node.message.calls if call.name == NOTE}
     before = "\n".join(_said(node, frozenset()) for node in answer.before if not node.message.template)
     steps: list[TurnStep] = []
@@ -154,7 +154,7 @@ def _written(message: Message) -> str:
 
 
 def _values(arguments: str) -> str:
-    """Return the values of a call's arguments; of one that is no JSON, all of it."""
+    """Return the values of a call's arguments; if they are not JSON, all of the text."""
     try:
         return "\n".join(_flatten(decode(arguments)))
     except (DecodeError, RecursionError):

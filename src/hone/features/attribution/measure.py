@@ -1,10 +1,10 @@
-"""Measure how much of an item shows in a turn: cheap, without a model, the same each time.
+"""Measure how much of an item shows in a turn: cheaply, without a model, and reproducibly.
 
-What counts is what an item could have added. Its content words lose their endings and get a weight: a word
-that no other item has counts most. A word counts for an item if the model used it in a call or in the answer
-before anybody else had said it: not the user's request, not an earlier message, not a tool's result. If one
-word that came out of nowhere belongs to several items, it counts for those that the request is about. An item
-about the form of an answer (its language, a table) counts if the answer has that form.
+The measure looks for what an item could have added. Its content words lose their endings and get a weight: a
+word that no other item has counts most. A word counts for an item if the model used it in a call or in the
+answer before it appeared anywhere else: in the user's request, an earlier message or a tool's result. If such
+a word belongs to several items, it counts for those that the request is about. An item about the form of an
+answer (its language, a table) counts if the answer has that form.
 """
 
 from collections import Counter
@@ -20,9 +20,9 @@ from hone.knowledge.lexicon import detect, lexicons
 from hone.knowledge.resemblance import reduce
 
 LIKELY = 0.5
-"""From this score on, an item is said to have shaped the answer."""
+"""The score from which an item counts as having shaped the answer."""
 SHOWN = 6
-"""Words that are named as the reason."""
+"""The most words to name as the reason."""
 _NUMBER = regex(r"\d+(?:[.:,/-]\d+)+|\d{2,}")
 _WORD = regex(r"[^\W_]+")
 _HUMP = regex(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -31,12 +31,11 @@ _IDENTIFIER = regex(r"\b[a-z]+(?:_[a-z]+)+\b")
 _WEIGHTS = {"bias": -2.6, "added": 2.3, "share": 1.2, "about": 1.0, "trait": 3.2, "near": 1.5}
 _EXACT = 1.2
 _MOST = 2.5
-"""Weight of added words beyond which more of them say nothing new."""
+"""The weight of added words beyond which more of them add nothing."""
 
 
 class TurnStep(Struct, frozen=True):
-    """One reply: what the model wrote in it, the values in its calls included, what those gave back, and the
-    tools they called."""
+    """One reply: the model's text, including the values in its calls, the results, and the tools called."""
 
     written: str
     results: str = ""
@@ -56,8 +55,8 @@ class TurnText(Struct, frozen=True):
 
 
 class TraceScore(Struct, frozen=True):
-    """`value` is from 0 to 1; `words` are those that the item may have added, `trait` the form that it asks
-    for and the answer has."""
+    """`value` is from 0 to 1; `words` are those that the item may have added, `trait` is the form that it
+    asks for and the answer has."""
 
     value: float
     words: tuple[str, ...] = ()
@@ -65,7 +64,7 @@ class TraceScore(Struct, frozen=True):
 
 
 def rate(texts: Sequence[str], turn: TurnText, near: Sequence[float] = ()) -> list[TraceScore]:
-    """Score each text. `near` is how near each is to the answer in meaning, where somebody can tell."""
+    """Score each text. `near` is how near each is to the answer in meaning, if known."""
     found = [content(text) for text in texts]
     weights = weigh_rarity(found)
     asked = stems(turn.request)
@@ -97,7 +96,7 @@ def _rate(
 
 
 def content(text: str) -> frozenset[str]:
-    """Return what an item is compared by: its content words without their endings, its numbers, and whole
+    """Return the part of an item to compare: its content words without their endings, its numbers, and whole
     identifiers with an underscore, such as the names of tools. A capital inside a sentence makes a name of
     any word: "Begin my mails with Dear"."""
     lexicon, own = detect(text), lexicons()["en"]
@@ -115,7 +114,7 @@ def content(text: str) -> frozenset[str]:
 
 
 def stems(text: str) -> frozenset[str]:
-    """Return the same of all words, for the texts that items are compared with."""
+    """Return the same for all words, for the texts that items are compared with."""
     return frozenset(map(reduce, split(text))) | _exact(text)
 
 
@@ -131,14 +130,14 @@ def _exact(text: str) -> frozenset[str]:
 
 def weigh_rarity(found: Sequence[frozenset[str]]) -> Mapping[str, float]:
     """Return the weight of each stem: 1 if one text has it, less if many do, a little more for numbers and
-    identifiers, which nobody says by chance."""
+    identifiers, which nobody uses by chance."""
     counts, total = Counter(stem for each in found for stem in each), max(2, len(found))
     rarity = {stem: log(1 + total / count) / log(1 + total) for stem, count in counts.items()}
     return {stem: weight * (1.0 if stem.isalpha() else _EXACT) for stem, weight in rarity.items()}
 
 
 def find_new(turn: TurnText) -> frozenset[str]:
-    """Return the stems that the model was the first to use, in the order of the turn."""
+    """Return the stems that the model used first, in the order of the turn."""
     heard = stems(turn.request) | stems(turn.before)
     new: set[str] = set()
     for step in turn.steps:

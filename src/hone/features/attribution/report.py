@@ -33,7 +33,8 @@ METHODS = {
 
 
 def write_lines(explanation: Explanation, *, all_items: bool = False) -> list[str]:
-    """What shaped the answer with the steps that correct it, then how much else was in the prompt."""
+    """Return what shaped the answer with the commands that correct it, then how much else was in the
+    prompt."""
     answer = explanation.answer
     lines = [f"Answer {answer.header.id}:{answer.number}: {one_line(answer.text, WIDTH)}", ""]
     used = explanation.used
@@ -106,7 +107,7 @@ VERDICTS = {
 
 
 def write_verification(found: Verification) -> list[str]:
-    """Each difference in agreement with its interval, then what it took."""
+    """Return each difference in agreement with its interval, then the cost."""
     lines = ["By ablation, agreement with the answer in runs with the item and without it:"]
     for each in found.ablations:
         lines.append(f"  {_label(each.item)}")
@@ -144,7 +145,7 @@ def verification_data(found: Verification) -> dict[str, Any]:
 
 
 def to_data(explanation: Explanation) -> dict[str, Any]:
-    """For programs: every item, those that shaped the answer first."""
+    """Return every item for programs. Those that shaped the answer come first."""
     answer = explanation.answer
     return {
         "session": answer.header.id,

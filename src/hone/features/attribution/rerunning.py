@@ -1,7 +1,7 @@
-"""Run a turn again from what the model was given, in a copied folder, away from what is the owner's.
+"""Run a turn again from what the model was given, in a copied folder, isolated from the owner's data.
 
-Commands run in the sandbox. Nothing reaches the network but the model itself: the permit leaves it out, and
-servers, plugins and hooks of the owner's are not there.
+Commands run in the sandbox. Only the model itself uses the network: the permit excludes it, and the owner's
+servers, plugins and hooks are not there.
 """
 
 import os
@@ -35,13 +35,13 @@ from hone.settings import Settings
 from hone.settings.sections import McpSettings
 
 LARGEST, MOST, WHOLE = 200_000, 200, 2_000_000
-"""Characters of a file, files of a folder, characters of all of them."""
+"""The most characters of a file, files of a folder, and characters of all of them."""
 PERMIT = Permit(USER.effects - {Effect.NETWORK})
 _LEFT = frozenset({"node_modules", "venv", "target", "dist", "build", "__pycache__"})
 
 
 class TurnRoom:
-    """Folders below `root` for the runs of one turn. Each run finds the same paths and new contents."""
+    """Folders below `root` for the runs of one turn. Each run has the same paths and fresh contents."""
 
     def __init__(self, owner: Hone, answer: AnsweredTurn, root: Path) -> None:
         self._owner = owner
@@ -52,7 +52,7 @@ class TurnRoom:
         self._files = collect_files(self._folder, answer.turn)
 
     async def run(self, given: GivenTurn) -> Turn:
-        """Raises ModelError if the provider gave no answer: that is no difference."""
+        """Run the turn. Raises ModelError if the provider gave no answer, which is no difference."""
         for folder in (self._home, self._work):
             if folder.exists():
                 cleared(folder)
@@ -76,7 +76,7 @@ class TurnRoom:
         return turn
 
     async def _contents(self, given: GivenTurn) -> HomeContents:
-        """What tools may ask for: the skills as they are now, and the journal as it stands in the prompt."""
+        """Return what tools may ask for: the skills as they are now, and the journal as in the prompt."""
         contents = await gather(self._owner, self._folder, self._work)
         skills = {name: files for name, files in contents.skills.items() if name != given.skill}
         noted, own = find_noted(given.prefix.system), targets(self._work)
@@ -84,7 +84,7 @@ class TurnRoom:
         return HomeContents(texts, skills)
 
     async def _open(self, hone: Hone, given: GivenTurn) -> Session:
-        """A conversation that stands where the turn began, under the prefix it had."""
+        """Open a conversation at the start of the turn, under the prefix it had."""
         session = await hone.session(given.prefix.model)
         if given.before:
             header = Header(new_id(), hone.clock.now(), folder=str(self._work))
@@ -98,7 +98,7 @@ class TurnRoom:
 
 
 def close_settings(settings: Settings) -> Settings:
-    """Return the owner's settings without anything that runs outside of the sandbox or tells more."""
+    """Return the owner's settings without anything that runs outside the sandbox or adds to the prompt."""
     memory = msgspec.structs.replace(settings.memory, backend="null", freshness="next-session")
     learning = msgspec.structs.replace(settings.learning, checks="off")
     return msgspec.structs.replace(
@@ -116,7 +116,7 @@ def close_settings(settings: Settings) -> Settings:
 
 def collect_files(folder: Path, turn: Sequence[Node]) -> Mapping[str, str]:
     """Return the texts of a folder as they are now, without hidden ones, secrets, and files that the turn
-    wrote first. Of a folder that is too large, only those that the turn names."""
+    wrote first. If a folder is too large, only those that the turn names."""
     written = {made.get("path") for made in list_calls(turn) if made.call.name == "write_file"}
     named = {path for made in list_calls(turn) if (path := made.get("path"))}
     found: dict[str, str] = {}

@@ -12,12 +12,12 @@ from hone.sandbox.caches import cleared
 
 MARK, LOCK = "hone-why-", ".lock"
 YOUNG = 60.0
-"""Seconds in which a folder may not have its lock yet."""
+"""Seconds during which a new folder may not have its lock yet."""
 
 
 @contextmanager
 def scratch_folder() -> Iterator[Path]:
-    """Make a folder that only this user can enter, and remove it in the end."""
+    """Yield a folder that only this user can enter, and remove it in the end."""
     base = Path(tempfile.gettempdir()).resolve()
     root = Path(tempfile.mkdtemp(prefix=MARK, dir=base))
     handle = acquire(root / LOCK)
@@ -33,7 +33,7 @@ def scratch_folder() -> Iterator[Path]:
 
 
 def _clear_left(folder: Path, now: float) -> None:
-    """Raises BlockingIOError if its process is still there."""
+    """Raise BlockingIOError if its process is still there."""
     found = folder.lstat()
     is_mine = S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
     if not is_mine or now - found.st_mtime < YOUNG:

@@ -1,7 +1,7 @@
-"""Recognize what anybody can see of an answer's form, and which entries ask for it.
+"""Recognize the visible form of an answer, and the entries that ask for it.
 
-An entry such as "Answer in German" leaves none of its words in an answer. Its trace is the form. How long an
-answer is says nothing: most answers are short without anybody's wish. For that, only an ablation tells.
+An entry such as "Answer in German" leaves none of its words in an answer. Its trace is the form. The length
+of an answer proves nothing: most answers are short anyway. Only an ablation can tell.
 """
 
 import re
@@ -49,7 +49,7 @@ WORDINGS: Mapping[str, tuple[str, Callable[[str], bool]]] = {
     "imperial units": (r"\bimperial\b|\bfahrenheit\b", _has(_IMPERIAL)),
     "dates by number": (r"\bISO\b|\bdates?\b.*\d{4}-\d\d-\d\d|\bYYYY-MM-DD\b", _has(_ISO)),
 }
-"""How something is written: an entry about it may speak of anything."""
+"""How something is written: an entry about it may be about any subject."""
 _NEGATED = regex(r"\b(no|not|never|without|avoid|don't|do not|kein\w*|ohne|nie)\b", re.IGNORECASE)
 _ANSWER = regex(
     r"\b(answers?|answering|repl(?:y|ies)|respon[ds]\w*|explanations?|summar\w+|prose|write|format|lists?|speak"
@@ -75,7 +75,7 @@ def match_traits(entry: str, request: str, answer: str) -> str:
 
 
 def _match_language(entry: str, request: str, answer: str) -> str:
-    """An answer in the language that an entry names, to a request in another one."""
+    """Match an answer in the language that an entry names, to a request in another one."""
     spoken = _find_language(answer)
     if not spoken or spoken == _find_language(request) or len(answer.split()) < 3:
         return ""

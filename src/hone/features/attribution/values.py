@@ -22,11 +22,11 @@ class ItemKind(StrEnum):
 
 
 class ItemPlace(StrEnum):
-    """How an item got in front of the model."""
+    """How an item reached the model."""
 
     PROMPT = "prompt"
     NOTE = "note"
-    """Beside the user's words, in a later message."""
+    """With the user's words, in a later message."""
     CONVERSATION = "conversation"
     """Written or looked up in the conversation itself."""
     EXAMPLES = "examples"
@@ -34,8 +34,8 @@ class ItemPlace(StrEnum):
 
 class PromptItem(Struct, frozen=True):
     """`name` is that of the skill, the template or the file, the part of the journal an entry is in, or the
-    key of a memory. `message` is where it came in, 0 for the prompt; `withdrawn` is the message with which
-    the model was told that it no longer holds."""
+    key of a memory. `message` is where it appeared, 0 for the prompt; `withdrawn` is the message that told
+    the model that it no longer holds."""
 
     kind: ItemKind
     name: str
@@ -46,8 +46,8 @@ class PromptItem(Struct, frozen=True):
 
 
 class AnsweredTurn(Struct, frozen=True):
-    """One turn, as the model was given it: the prefix it was made with, the messages before the request, and
-    those from the request to the answer. `number` counts in the conversation as it is shown now."""
+    """One turn, as the model was given it: its prefix, the messages before the request, and those from the
+    request to the answer. `number` counts in the conversation as it is shown now."""
 
     header: Header
     prefix: Prefix
@@ -65,7 +65,7 @@ class AnsweredTurn(Struct, frozen=True):
 
     @property
     def words(self) -> str:
-        """What the user said in this turn, also while the agent worked."""
+        """Return what the user said in this turn, including while the agent worked."""
         said = (node.message for node in self.turn if node.message.role is Role.USER)
         return "\n".join(message.text for message in said)
 
@@ -84,9 +84,9 @@ class Method(StrEnum):
 
 
 class JudgedItem(Struct, frozen=True):
-    """`because` says why in a few words. `score` is the measure's, from 0 to 1. `brought` is the change that
-    the entry came with, if it stands as it did then; `target` is its part of the journal. `steps` are
-    commands that correct the item."""
+    """`because` is the reason in a few words. `score` is the measure's, from 0 to 1. `brought` is the change
+    that added the entry, if it is unchanged; `target` is its part of the journal. `steps` are commands that
+    correct the item."""
 
     item: PromptItem
     use: Use

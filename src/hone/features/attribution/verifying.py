@@ -3,7 +3,7 @@
 A run agrees with the answer as far as its calls and its words are the same. Of a pair of runs, the one with
 the item wins if it agrees more. If the item does nothing, both runs are alike, and a win is as likely as a
 loss. So a sign test decides, with looks after 6, 10, 14 and 20 pairs that differ. If the item does nothing,
-it says otherwise in at most 4.9 % of all cases: tests/features/test_ablation.py adds them up.
+it says otherwise in at most 4.9% of all cases: tests/features/test_ablation.py adds them up.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,19 +24,19 @@ from hone.features.attribution.scratch import scratch_folder
 from hone.features.attribution.values import AnsweredTurn, PromptItem
 
 LOOKS = {6: 0, 10: 1, 14: 2, 20: 3}
-"""By number of pairs that differ, how many of them may be losses."""
+"""By the number of pairs that differ, how many of them may be losses."""
 PAIRS = 12
 TIES = 4
-"""So many pairs at the beginning that are all the same end it."""
+"""If this many pairs at the beginning are all the same, the test ends."""
 Progress = Callable[[int], None]
-"""Is told how many runs are done."""
+"""Hears how many runs are done."""
 
 
 class AblationVerdict(StrEnum):
     NEEDED = "needed"
     """The answer comes out differently without it."""
     SAME = "same"
-    """No difference was shown."""
+    """No difference was found."""
     DESPITE = "despite"
     """Without it, the answer comes out more often."""
     UNTRIED = "untried"
@@ -56,12 +56,12 @@ class Ablation(Struct, frozen=True):
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """Where the difference lies, with a confidence of 95 %."""
+        """Return where the difference lies, with a confidence of 95%."""
         return interval([one - other for one, other in self.pairs]) if self.pairs else (0.0, 0.0)
 
 
 class Verification(Struct, frozen=True):
-    """What was found out about each item, and what it took."""
+    """The verdict on each item, and the cost."""
 
     ablations: tuple[Ablation, ...]
     runs: int
@@ -70,7 +70,7 @@ class Verification(Struct, frozen=True):
 
 
 class Verifier:
-    """Runs the turn of one answer again and again. Runs with all items are shared by all of its tests."""
+    """Repeats the turn of one answer. All tests share the runs with all items."""
 
     def __init__(self, owner: Hone, answer: AnsweredTurn, pairs: int = PAIRS) -> None:
         self._owner = owner
@@ -79,7 +79,7 @@ class Verifier:
         self._turns: list[Turn] = []
 
     async def verify(self, items: Sequence[PromptItem], tell: Progress = lambda _: None) -> Verification:
-        """Raises ModelError if the provider gives no answer."""
+        """Verify items. Raises ModelError if the provider gives no answer."""
         with scratch_folder() as root:
             room = TurnRoom(self._owner, self._answer, root)
             given = give(self._answer)
@@ -133,7 +133,7 @@ def decide(pairs: Sequence[tuple[float, float]]) -> AblationVerdict:
 
 
 def is_over(pairs: Sequence[tuple[float, float]], most: int) -> bool:
-    """Tell whether more pairs are of no use: it is decided, or no look within `most` pairs can decide it."""
+    """Tell whether more pairs are useless: it is decided, or no look within `most` pairs can decide it."""
     wins, losses = count(pairs)
     if decide(pairs) is not AblationVerdict.SAME or (len(pairs) >= TIES and not wins + losses):
         return True
@@ -144,14 +144,14 @@ def is_over(pairs: Sequence[tuple[float, float]], most: int) -> bool:
 
 
 def agree(original: Sequence[Node], again: Sequence[Node]) -> float:
-    """Return how much of the original's calls and answer came out again: the mean of both shares."""
+    """Return how much of the original's calls and answer was reproduced: the mean of both shares."""
     answers = _dice(stems(original[-1].message.text), stems(again[-1].message.text) if again else frozenset())
     calls, others = _calls(original), _calls(again)
     return (answers + _dice(calls, others)) / 2 if calls or others else answers
 
 
 def _calls(nodes: Sequence[Node]) -> frozenset[str]:
-    """Return what was called, each tool with each word it was given."""
+    """Return the calls, each as a tool with each of its words."""
     found: set[str] = set()
     for node in nodes:
         if node.message.role is Role.ASSISTANT:

@@ -24,12 +24,12 @@ from hone.knowledge.metadata import metadata as described
 from hone.knowledge.tools import ACTORS, answer
 
 Deliver = Callable[[Entry], Awaitable[DeliveryResult]]
-"""Tells the backend of a change now, if it can. Raises Unfit for what the backend will never take."""
+"""Sends the backend a change now, if possible. Raises Unfit for what the backend will never accept."""
 
 
 class Access(Struct, frozen=True):
-    """`source` is the conversation that a review reads; its changes are staged by `items`. `home` returns the
-    name by which the backend knows this home."""
+    """`source` is the conversation that a review reads; `items` stages its changes. `home` returns the
+    backend's name for this home."""
 
     backend: Backend
     user_id: str
@@ -49,7 +49,7 @@ class Access(Struct, frozen=True):
             )
         author = self._author(context)
         evidence = () if found.flags else find_owners_words(key, value, self._read(context))
-        # What looks odd is kept, but never brought up unasked.
+        # Odd text is stored, but never mentioned unasked.
         trust = Trust.FOREIGN if found.flags else Trust.AGENT if evidence else author.trust_floor
         there = await self._there(key)
         await self._protect(key, trust, there)
@@ -69,15 +69,15 @@ class Access(Struct, frozen=True):
         return await self._told(memories, "Nothing fits these words.")
 
     async def _query(self, words: str, limit: int, *, dialectic: bool) -> Sequence[MemoryItem]:
-        """A service's own answer keeps its order."""
+        """Query the backend. A service's own answer keeps its order."""
         if self.meanings is None or dialectic:
             return await self.backend.query(self.user_id, words, limit, dialectic=dialectic)
         found = await self.backend.query(self.user_id, words, WIDER * limit)
         return (await rank_by_meaning(self.meanings, words, found))[:limit]
 
     async def keys(self) -> Outcome:
-        """A key is text as well. Here, keys that were made of foreign words are counted and not shown; of
-        another machine's keys all are shown, and trusted only if this home stored every one of them."""
+        """Return the keys. A key is text as well: here, keys made of foreign words are counted and not shown;
+        those of another machine are all shown, and trusted only if this home stored every one of them."""
         keys = await self.backend.list_keys(self.user_id)
         if self.backend.is_cloud:
             own = [await self.items.get(self._target(key)) for key in keys]
@@ -91,7 +91,7 @@ class Access(Struct, frozen=True):
         return Outcome(listed, trust=min(Trust.AGENT, lowest(map(stored, trusted))))
 
     async def remove(self, key: str, author: Author) -> Outcome:
-        """Delete what is under a key."""
+        """Delete the item under a key."""
         there = await self._there(key)
         if there is None and await self.items.get(self._target(key)) is None:
             return Outcome(f"There is nothing under {key!r}.", failed=True, trust=Trust.AGENT)
@@ -112,8 +112,8 @@ class Access(Struct, frozen=True):
         return answer(_done(key, entry, done, again=bool(there)))
 
     async def _there(self, key: str) -> MemoryItem | None:
-        """Return what is under a key as far as this conversation may know: what the backend holds, or what a
-        review or an undo has made of it that the backend has not heard of yet."""
+        """Return what is under a key as far as this conversation may know: the backend's item, or what a
+        review or an undo has made of it before the backend has heard of that."""
         there = await self.backend.retrieve(self.user_id, key)
         if await self.items.is_staged(self._target(key)):
             now = self.items.clock.now()
@@ -143,7 +143,7 @@ class Access(Struct, frozen=True):
         return self.source or Source(context.header.id, context.transcript)
 
     def _author(self, context: ToolContext) -> Author:
-        """Who calls, and the lowest label of this conversation and of the one that is read in it."""
+        """Return the caller, and the lowest label of this conversation and of the one that it reads."""
         header = context.header
         read = self.source.transcript.trust if self.source else Trust.AGENT
         return Author(
@@ -157,7 +157,7 @@ class Access(Struct, frozen=True):
         )
 
     async def _protect(self, key: str, trust: Trust, there: MemoryItem | None) -> None:
-        """Foreign words may not take the place of others."""
+        """Refuse to replace other words with foreign ones."""
         kept = await self.items.get(self._target(key))
         if trust is Trust.FOREIGN and there and origin(there, kept) > Trust.FOREIGN:
             raise Refused(
@@ -167,14 +167,14 @@ class Access(Struct, frozen=True):
 
 
 def spare(key: str) -> str:
-    """Return a key as it is kept. Raises Unfit for one that belongs to the copies."""
+    """Return a key as it is stored. Raises Unfit for one that belongs to the copies."""
     if named(key).startswith(f"{FOLDER}/"):
         raise Unfit(f"{FOLDER}/ holds copies of journal and skills; change those with their own tools.")
     return named(key)
 
 
 def _as_kept(memory: MemoryItem, kept: KeptMemory | None) -> MemoryItem | None:
-    """Return a memory as the ledger has it; None if it is no longer there."""
+    """Return a memory as the ledger has it; None if it is gone."""
     if kept is None:
         return None
     facts = {**kept.metadata, TRUST: kept.trust.name.lower()}

@@ -132,7 +132,7 @@ def rm(options: Options, key: str) -> None:
 
     async def act(hone: Hone) -> str:
         part, backend = hone.part(MemoryPart), await _used(hone)
-        if named(key).startswith(f"{FOLDER}/"):  # a copy, of which the ledger has the original
+        if named(key).startswith(f"{FOLDER}/"):  # a copy; the ledger has the original
             done = await backend.delete(part.backing.user_id, key)
             return "" if done is Deleted.ABSENT else f"Deleted: {key!r}."
         removed = await part.access(backend).remove(named(key), OWNER)

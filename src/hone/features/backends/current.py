@@ -33,16 +33,16 @@ CLASSES = {
     HONCHO: "hone.features.backends.honcho:HonchoBackend",
 }
 INSTALLED = "hone.features.backends.honcho:is_installed"
-"""Loaded by name: a process needs one of them at most."""
+"""Imported by name: a process needs at most one of them."""
 PROBE = 2.0
-"""Seconds for Honcho to answer, where it is not even asked for."""
+"""Seconds that Honcho gets to answer when nobody has asked for it."""
 
 Makers = Mapping[str, Callable[[], Backend]]
 """Of plugins, by name."""
 
 
 class BackendChoice(Struct, frozen=True):
-    """`why` is what decided, in a few words."""
+    """`why` is the deciding fact, in a few words."""
 
     name: str
     why: str
@@ -51,8 +51,8 @@ class BackendChoice(Struct, frozen=True):
 def choose(
     wanted: str, known: Collection[str], *, key: bool, installed: bool, answers: bool
 ) -> BackendChoice:
-    """What is set wins over everything that lies about in the environment. Where nothing is set: Honcho if
-    its key is there, its SDK is installed and it answers; else none. Raises SettingsError."""
+    """Choose a backend. Settings always override the environment. Without settings: Honcho if its key is
+    there, its SDK is installed and it answers; else none. Raises SettingsError."""
     if wanted:
         if wanted not in known:
             raise SettingsError(f"memory.backend is {wanted!r}; there are {', '.join(sorted(known))}.")
@@ -67,12 +67,12 @@ def choose(
 
 
 def must_ask(wanted: str, *, key: bool, installed: bool) -> bool:
-    """Whether the choice depends on if Honcho answers."""
+    """Tell whether the choice depends on Honcho's answer."""
     return not wanted and key and installed
 
 
 def is_remote(url: str, environ: Mapping[str, str]) -> bool:
-    """Whether a database or a service is on another machine. What cannot be told counts as one that is."""
+    """Tell whether a database or a service is on another machine. In doubt the answer is yes."""
     if "://" in url:
         try:
             address = urlsplit(url)
@@ -90,12 +90,12 @@ def is_remote(url: str, environ: Mapping[str, str]) -> bool:
 
 
 def user_id(name: str) -> str:
-    """A name that every backend takes for a user."""
+    """Return a user name that every backend accepts."""
     return _UNFIT.sub("-", name).strip("-")[:64] or "owner"
 
 
 class NullBackend:
-    """Keeps nothing, at no cost."""
+    """Stores nothing, at no cost."""
 
     name = "null"
     is_cloud = False
@@ -128,7 +128,7 @@ class NullBackend:
 
 
 class CurrentBackend:
-    """Backends are made when they are asked for, and once. `say` takes a sentence for the owner."""
+    """The backend in use. Backends are made on demand, and once. `say` takes a sentence for the owner."""
 
     def __init__(
         self, home: Path, clock: Clock, wish: Memory, makers: Makers, say: Callable[[str], None]
@@ -149,17 +149,17 @@ class CurrentBackend:
 
     @property
     def used(self) -> Backend | None:
-        """The one that was chosen, unless it keeps nothing."""
+        """Return the chosen backend, unless it stores nothing."""
         return self.make(self.choice.name) if self.choice and self.choice.name != NULL else None
 
     @property
     def address(self) -> str:
-        """Tells one place from another, and nothing about it."""
+        """Return a value that distinguishes one place from another, and reveals nothing about it."""
         name = self.choice.name if self.choice else NULL
         return f"{name}-{digest(f'{self.url(name)} {self.user_id}'.encode())[:16]}"
 
     def url(self, name: str) -> str:
-        """Where a backend is, as far as that is set: an address of the web is Honcho's, any other a
+        """Return the address of a backend, as far as it is set: a web address is Honcho's, any other a
         database's."""
         web = self.wish.url.startswith(("http://", "https://"))
         if self.wish.url and name == (HONCHO if web else POSTGRES):
@@ -167,7 +167,7 @@ class CurrentBackend:
         return self._environ.get("HONCHO_URL", "") if name == HONCHO else ""
 
     async def choose(self) -> BackendChoice:
-        """Once; the answer holds as long as this object does."""
+        """Choose once. The result is kept for the lifetime of this object."""
         if self.choice is None:
             wanted, key = self.wish.backend, bool(self._environ.get(KEY))
             installed = key and not wanted and import_object(INSTALLED)()
@@ -183,7 +183,7 @@ class CurrentBackend:
         return self.choice
 
     def make(self, name: str) -> GuardedBackend:
-        """Raises SettingsError for a name that nobody knows."""
+        """Make a backend. Raises SettingsError for an unknown name."""
         if name not in self._made:
             secrets = (self._environ.get(KEY, ""), *passwords(self.url(name)))
             self._made[name] = GuardedBackend(self._new(name), secrets)
@@ -191,7 +191,7 @@ class CurrentBackend:
 
     async def close(self) -> None:
         for backend in self._made.values():
-            with suppress(BackendError):  # what cannot be closed is gone
+            with suppress(BackendError):  # a backend that cannot be closed is gone
                 await backend.close()
 
     async def _answers(self) -> bool:
@@ -224,7 +224,7 @@ class CurrentBackend:
         return made
 
     def location(self, name: str) -> str:
-        """Where what is stored lies, without names and keys."""
+        """Return where data is stored, without names and keys."""
         match name:
             case "null":
                 return "nowhere"

@@ -1,4 +1,4 @@
-"""Try whether a memory outlives its writer: another process stores one and is killed."""
+"""Test whether a memory outlives its writer: another process stores one and is killed."""
 
 import asyncio
 import os
@@ -11,11 +11,12 @@ from hone.features.backends.part import MemoryPart
 PROBE = "hone-evaluation"
 READY = "stored"
 PATIENCE = 30.0
-"""Seconds for a process that is to be killed to store something first."""
+"""Seconds for a process to store something before it is killed."""
 
 
 async def survives(hone: Hone, name: str) -> bool | None:
-    """Whether a memory is there whose writer was killed as soon as it had said so; None if it never did."""
+    """Tell whether a memory survives if its writer is killed as soon as it is acknowledged; None if it never
+    was."""
     backend, key = hone.part(MemoryPart).backing.make(name), f"kill-{os.urandom(4).hex()}"
     child = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "hone", "--home", str(hone.home), "backends", "probe", name, key),

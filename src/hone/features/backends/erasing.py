@@ -21,9 +21,9 @@ from hone.stores.purging import purge, search
 from hone.stores.words import spaced
 
 MOST = 100_000
-"""Items of a service that are searched."""
+"""How many items of a service to search."""
 TOGETHER = 16
-"""Items that a service is asked for at once."""
+"""How many items to request from a service at once."""
 ROWS = "SELECT id, key, value, metadata FROM memos"
 HIDDEN = (
     "{name} hides memory items from everybody, but the service still keeps them: {keys}. Delete them there, "
@@ -37,7 +37,7 @@ POSTGRES = (
 
 
 class BackendEraser:
-    """Items that hold the words are deleted. What the ledger still has of them is stored again from there."""
+    """Deletes items that contain the words. What is left of them in the ledger is stored again from there."""
 
     def __init__(self, hone: Hone) -> None:
         self._part = hone.part(MemoryPart)
@@ -47,7 +47,7 @@ class BackendEraser:
         count = await search(self._file, lambda connection: len(_matching(connection, what)))
         found = [Occurrence("backends", FILE, count)] if count else []
         if backend := await self._service():
-            with suppress(BackendError):  # `erase` tells
+            with suppress(BackendError):  # `erase` reports it
                 items = await self._items(backend, what)
                 found += [Occurrence("backends", f"{backend.name}: {item.key}", whole=True) for item in items]
         return found
@@ -60,7 +60,7 @@ class BackendEraser:
             except BackendError as error:
                 said.append(SILENT.format(name=backend.name, error=error))
         if self._file.exists() and (what.words or what.keys or not what.sessions):
-            # The index may still have words of items that went long ago.
+            # The index may still hold words of items that were deleted long ago.
             await _erase_file(self._file, what)
             said += await purge(self._file, what)
         return said
@@ -101,7 +101,7 @@ def _matching(connection: apsw.Connection, what: Erasure) -> list[int]:
 
 
 def _delete(connection: apsw.Connection, what: Erasure) -> None:
-    """Delete items, and make the index anew: it would keep their words until it is merged."""
+    """Delete items, and rebuild the index: it would keep their words until it is merged."""
     gone = [(id,) for id in _matching(connection, what)]
     connection.executemany("DELETE FROM memos WHERE id = ?", gone)
     connection.execute("INSERT INTO memo_words (memo_words) VALUES ('delete-all')")

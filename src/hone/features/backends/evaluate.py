@@ -34,10 +34,10 @@ LEFT, BAR, ROW, TOP = 110, 5, 34, 54
 
 
 class Measured(Struct, frozen=True):
-    """What was seen of a backend. `why` says why it cannot be used, `error` what went wrong on the way;
-    `worked` are the operations whose round trip was whole; `times` are the milliseconds each took; `recall`
-    is the share of questions whose answer was among the first three; `durable` whether a memory survived the
-    kill of its writer, None if that was not tried; `calls` are requests to a server for one operation."""
+    """Measurements of a backend. `why` says why it cannot be used, `error` what went wrong; `worked` are the
+    operations whose round trip was complete; `times` are the milliseconds of each; `recall` is the share of
+    questions whose answer was among the first three; `durable` whether a memory survived the kill of its
+    writer, None if that was not tried; `calls` are requests to a server per operation."""
 
     name: str
     is_cloud: bool = False
@@ -56,7 +56,7 @@ class Measured(Struct, frozen=True):
         return not self.why
 
     def at(self, operation: str, share: float) -> float | None:
-        """The time within which this share of the calls was answered."""
+        """Return the time within which this share of the calls was answered."""
         times = sorted(self.times.get(operation, ()))
         return times[min(len(times) - 1, int(share * len(times)))] if times else None
 
@@ -78,7 +78,7 @@ class Score(Struct, frozen=True):
 
 
 def score(measured: Measured) -> Score:
-    """What cannot be used has no points, and what did not make a round trip has none for it."""
+    """Return the points. An unusable backend has none, and an operation without a round trip gets none."""
     if not measured.available:
         return Score()
     function = sum(points for name, points in FUNCTIONS.items() if name in measured.worked)
@@ -92,7 +92,7 @@ def latency(mean: float | None) -> int:
 
 
 def label(measured: Measured) -> str:
-    """The one that keeps nothing is there to compare with."""
+    """Return the label. The backend that stores nothing is there for comparison."""
     if measured.name == NULL:
         return BASELINE
     total = score(measured).total
@@ -100,7 +100,7 @@ def label(measured: Measured) -> str:
 
 
 def recommend(every: Sequence[Measured]) -> Measured | None:
-    """The best of those that are fit for use; of two as good, the one that is local, then the faster."""
+    """Return the best usable one; among equals the local one, then the faster one."""
     fit = [each for each in every if label(each) in (LABELS[0][1], LABELS[1][1])]
     return max(
         fit,
@@ -110,19 +110,19 @@ def recommend(every: Sequence[Measured]) -> Measured | None:
 
 
 def advice(every: Sequence[Measured]) -> list[str]:
-    """One sentence on what to take, and one for each that sends memories away."""
+    """Return a sentence with the recommendation, and one for each backend that sends memories away."""
     best = recommend(every)
     said = [f"Recommended: {best.name}." if best else "None of them can be recommended."]
     return said + [f"{each.name}: {WARNING}" for each in every if each.is_cloud]
 
 
 def standing(measured: Measured) -> str:
-    """Return the word that people and programs read: its label, unless there is nothing to label."""
+    """Return the word for people and programs: its label, unless there is nothing to label."""
     return label(measured) if measured.available or measured.name == NULL else ABSENT
 
 
 def data(measured: Measured) -> dict[str, Any]:
-    """Return all that is told of a backend: programs get it as it is, and the table is made of it."""
+    """Return everything about a backend: programs get it unchanged, and the table is made from it."""
     points = score(measured)
     return {
         "name": measured.name,
@@ -146,7 +146,8 @@ def data(measured: Measured) -> dict[str, Any]:
 
 
 def table(every: Sequence[Measured]) -> str:
-    """Times are p50/p95 in milliseconds; calls are requests to a server for store/retrieve/query."""
+    """Return a table. Times are p50/p95 in milliseconds; calls are requests to a server for
+    store/retrieve/query."""
     rows = [TITLES, *(tuple(_cells(data(each))) for each in every)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = [
@@ -172,7 +173,7 @@ def _cells(told: Mapping[str, Any]) -> Iterator[str]:
 
 
 def svg(every: Sequence[Measured]) -> str:
-    """Five pixels a point; the lines stand at 40, 60 and 80."""
+    """Return a chart with five pixels per point and lines at 40, 60 and 80."""
     height = TOP + ROW * len(every) + 26
     width = LEFT + 100 * BAR + 170
     rows = [

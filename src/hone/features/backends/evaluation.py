@@ -16,9 +16,9 @@ from hone.features.backends.part import MemoryPart
 T = TypeVar("T")
 
 USER = "hone-evaluation"
-"""Whose memory is measured: nobody's, so that nothing of anybody's is touched."""
+"""The user to measure with: nobody real, so that nobody's data is touched."""
 FIRST = 3
-"""Answers among which the right one counts."""
+"""The answers among which the right one counts."""
 DEADLINE = 20.0
 """Seconds for one operation."""
 QUESTIONS = (
@@ -56,7 +56,7 @@ QUESTIONS = (
 
 @dataclass(slots=True)
 class Meter:
-    """`calls` tells how many requests the backend has made so far."""
+    """`calls` returns how many requests the backend has made so far."""
 
     clock: Clock
     calls: Callable[[], int]
@@ -64,7 +64,7 @@ class Meter:
     counts: dict[str, list[int]] = field(default_factory=dict)
 
     async def timed(self, operation: str, work: Awaitable[T]) -> T:
-        """Raises BackendError, also for what does not end."""
+        """Time an operation. Raises BackendError, also for one that does not end."""
         begun, before = self.clock.monotonic(), self.calls()
         try:
             async with self.clock.timeout(DEADLINE):
@@ -77,7 +77,7 @@ class Meter:
 
 
 async def measure(backend: Backend, clock: Clock) -> Measured:
-    """What it stored it takes away again."""
+    """Measure a backend. Everything that it stored is deleted again."""
     measured = Measured(backend.name, backend.is_cloud)
     meter = Meter(clock, lambda: int(getattr(backend, "calls", 0)))
     if not (found := await backend.available()):
@@ -97,7 +97,7 @@ async def measure(backend: Backend, clock: Clock) -> Measured:
         for key, *_ in QUESTIONS:
             await meter.timed("delete", backend.delete(USER, key))
     except BackendError as error:
-        # It answered, and then it did not: what made its round trip counts.
+        # It answered first and then stopped: only complete round trips count.
         measured = replace(measured, error=str(error))
     return replace(
         measured,
@@ -109,11 +109,11 @@ async def measure(backend: Backend, clock: Clock) -> Measured:
 
 
 Durable = Callable[[str], Awaitable[bool | None]]
-"""Whether a backend keeps what a process stored that is killed right after; None: it cannot be told."""
+"""Tells whether a backend keeps what a process stored that is killed right after; None: unknown."""
 
 
 async def describe(hone: Hone) -> list[str]:
-    """Say which backend is used and why, where it is, and what waits to be copied."""
+    """Describe which backend is used and why, its location, and what waits to be copied."""
     backing = hone.part(MemoryPart).backing
     choice = await backing.choose()
     lines = [f"backend: {choice.name} ({choice.why})"]
@@ -147,7 +147,7 @@ async def evaluate(hone: Hone, names: Sequence[str] = (), durable: Durable | Non
 
 
 async def compare(hone: Hone) -> str:
-    """Measure for the agent: a backend on another machine is left alone, unless it is in use."""
+    """Measure for the agent: skip a backend on another machine, unless it is in use."""
     backing = hone.part(MemoryPart).backing
     used = await backing.choose()
     near = [name for name in backing.names if name == used.name or not backing.make(name).is_cloud]

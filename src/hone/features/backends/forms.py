@@ -1,7 +1,7 @@
-"""Find the words of a question that say something, and other forms of them: deploying, deploy, deployment.
+"""Find the content words of a question, and their other forms: deploying, deploy, deployment.
 
-An index finds words that begin alike. Whether one is a form of the other is decided here: `port` begins
-`portrait`, too.
+An index finds words that begin alike. This module decides whether one is a form of the other: `port` also
+begins `portrait`.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,8 +10,8 @@ from hone.stores.question import EMPTY, bare, stops, words
 from hone.stores.words import LETTER, question_terms
 
 LEAST, LONG = 4, 5
-"""Letters of a root without the ending of a form (deploys), and of a new word (deployment). Shorter ones
-begin too many words."""
+"""The fewest letters of a root without an inflection (deploys), and of one with a derived ending
+(deployment). Shorter ones begin too many words."""
 _FORMS = "s es ed er ers ing ings y ies ied e en ens em est te ten a as o os ar et ez ons ent ait"
 _NEW = """
 ment ments ion ions tion tions ation ations able ible al ally ly ness or ors ic ics ical ung ungen lich keit
@@ -23,7 +23,7 @@ _VOWELS = frozenset("aeiou")
 
 
 def content_terms(text: str) -> list[str]:
-    """Return the terms of a question without the words of every sentence; all of them if nothing is left."""
+    """Return the terms of a question without stop words; all of them if nothing is left."""
     found = question_terms(text)
     empty = max((EMPTY, *stops().values()), key=lambda each: len(each & {bare(term) for term in found}))
     return [term for term in found if bare(term) not in empty and not _is_small(term)] or found
@@ -36,8 +36,7 @@ def roots(terms: Iterable[str]) -> list[str]:
 
 
 def beginning(root: str) -> str:
-    """Return what the indexed forms of a root begin with. An index keeps stems, whose last letter may be
-    another one."""
+    """Return the prefix of a root's indexed forms. An index keeps stems, whose last letter may differ."""
     return root if len(root) <= LEAST else root[:-1].rstrip("y")
 
 
@@ -59,7 +58,7 @@ def _is_form(word: str, root: str) -> bool:
 
 
 def _root(term: str) -> str:
-    """Return a word without its ending, the longest that leaves enough of it."""
+    """Return a word without its longest ending that leaves enough of it."""
     word = bare(term)
     for size in range(min(9, len(word) - LEAST), 0, -1):
         root, ending = word[:-size], word[-size:]

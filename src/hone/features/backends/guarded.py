@@ -11,17 +11,17 @@ from hone.core.secrets import conceal, redact
 from hone.core.visible import visible
 
 LONGEST_KEY, LONGEST = 200, 20_000
-"""Characters of a key and of a value."""
+"""The most characters of a key and of a value."""
 SHORTEST = 4
-"""Characters of a password that is taken out of errors; a shorter one may be a part of any word."""
+"""The fewest characters of a password to remove from errors; a shorter one may be part of any word."""
 
 
 class GuardedBackend:
-    """The same backend, as far as it keeps its word. A backend is anybody's code, or a service anywhere:
-    another user's memory in an answer is an error of it, and so is anything that is no memory item."""
+    """The same backend, with its promises enforced. A backend is arbitrary code or a remote service: another
+    user's memory in an answer is its error, and so is anything that is not a memory item."""
 
     def __init__(self, backend: Backend, secrets: Collection[str] = ()) -> None:
-        """`secrets` are its key and password, which no error of it may show."""
+        """`secrets` are its key and password, which no error may show."""
         self._backend = backend
         self._secrets = secrets
         self.name = backend.name
@@ -29,17 +29,18 @@ class GuardedBackend:
 
     @property
     def calls(self) -> int:
-        """Requests to a server so far, if it counts them."""
+        """The number of requests to a server so far, if the backend counts them."""
         return int(getattr(self._backend, "calls", 0))
 
     async def warm(self) -> None:
-        """What takes time at the first use, before somebody waits for it; if it fails, that use says so."""
+        """Do what takes time at the first use before somebody waits for it. A failure is reported at that
+        use."""
         if warm := getattr(self._backend, "warm", None):
             with suppress(BackendError):
                 await self._asked(warm())
 
     async def available(self) -> Availability:
-        """Whether it can be used; a backend says no by raising, too."""
+        """Tell whether it can be used. A backend may also say no by raising."""
         try:
             found = await self._asked(self._backend.available())
         except BackendError as error:
@@ -106,7 +107,7 @@ class GuardedBackend:
             ) from error
 
     def _concealed(self, error: HoneError) -> BackendError:
-        """Every word of a backend that gets into an error comes through here."""
+        """Remove secrets. All text of a backend that goes into an error passes through here."""
         kind = Unfit if isinstance(error, Unfit) else BackendError
         return kind(self._clear(str(error)))
 
@@ -138,16 +139,16 @@ class GuardedBackend:
 
 
 def named(key: str) -> str:
-    """A key as it is kept. Raises Unfit."""
+    """Return a key as it is stored. Raises Unfit."""
     key = visible(sound(key)).strip()
-    # An asterisk alone means anything to some services.
+    # Some services treat a lone asterisk as a wildcard.
     if not 1 <= len(key) <= LONGEST_KEY or "\n" in key or "\t" in key or key == "*":
         raise Unfit(f"A key is one line of 1 to {LONGEST_KEY} characters, such as editor or deploy/host.")
     return key
 
 
 def checked_value(value: str) -> str:
-    """Return a value as it is kept. Raises Unfit."""
+    """Return a value as it is stored. Raises Unfit."""
     value = visible(sound(value))
     if not value.strip() or len(value) > LONGEST:
         raise Unfit(f"A value has 1 to {LONGEST:,} characters; this one has {len(value):,}.")

@@ -27,17 +27,17 @@ WORKSPACE = "hone"
 PATIENCE = 10.0
 """Seconds for one request."""
 PAGE = 100
-"""Messages that the service gives at once."""
+"""How many messages the service returns at once."""
 LIVE, OLD, GONE = "live", "old", "deleted"
 CONTENT = 20_000
-"""Characters of a message; the value is whole in its metadata."""
+"""The most characters of a message; the full value is in its metadata."""
 ALONE = 6
-"""Words of a question that are also asked for one by one."""
+"""How many words of a question to search separately as well."""
 UNFIT = frozenset({400, 413, 422})
 
 
 class HonchoBackend:
-    """`url` empty: the service's own address, or HONCHO_URL."""
+    """With an empty `url`: the service's own address, or HONCHO_URL."""
 
     name = "honcho"
 
@@ -54,9 +54,9 @@ class HonchoBackend:
         self.calls = 0
 
     async def warm(self) -> None:
-        """The SDK and its clients take half a second to load."""
+        """Import the SDK and create its clients, which takes half a second."""
         await asyncio.to_thread(self._made)
-        self._made().aio._get_async_http_client()  # it has no public way to make one, or to close it
+        self._made().aio._get_async_http_client()  # it has no public way to create one, or to close it
 
     async def available(self) -> Availability:
         async with self._service() as service:
@@ -76,7 +76,7 @@ class HonchoBackend:
             return memory
 
     async def retrieve(self, user_id: str, key: str) -> MemoryItem | None:
-        """The newest message with this key."""
+        """Return the newest message with this key."""
         async with self._session(user_id) as session:
             page = await self._counted(
                 session.aio.messages(filters={"metadata": {"key": key}}, size=1, reverse=True)
@@ -115,7 +115,7 @@ class HonchoBackend:
         return list(keys)[:limit]
 
     async def delete(self, user_id: str, key: str) -> Deleted:
-        """A tombstone: the newest message says that there is nothing."""
+        """Store a tombstone: the newest message says that there is nothing."""
         async with self._session(user_id) as session:
             before = await self._live(session, key)
             if not before:
@@ -158,7 +158,7 @@ class HonchoBackend:
         await self._counted(session.aio.add_messages(said))
 
     async def _retire(self, session: "Session", messages: Sequence["Message"]) -> None:
-        """So that one question to the service is enough to find what holds now."""
+        """Mark old messages, so that one request to the service finds what is current."""
         for each in messages:
             await self._counted(session.aio.update_message(each, {**each.metadata, "state": OLD}))
 
@@ -176,7 +176,7 @@ class HonchoBackend:
 
     @asynccontextmanager
     async def _service(self) -> "AsyncIterator[Honcho]":
-        """What the service or its SDK raises becomes ours."""
+        """Turn the errors of the service and its SDK into ours."""
         client = self._made()
         from honcho.http.exceptions import HonchoError
         from pydantic import ValidationError
@@ -191,14 +191,14 @@ class HonchoBackend:
     def _made(self) -> "Honcho":
         if (
             self.is_cloud and not self._key and find_spec("honcho") and is_installed()
-        ):  # told without loading the SDK
+        ):  # reported without importing the SDK
             raise BackendError("Honcho in the cloud needs a key: set HONCHO_API_KEY.")
         try:
             from honcho import Honcho
         except ImportError as error:
             raise BackendError("Honcho needs an extra: pip install 'hone-agent[honcho]'") from error
         if self._client is None:
-            # Its own tries would hold up whoever waits; what must get there is tried again from the outbox.
+            # Its own retries would delay callers; the outbox retries what must be delivered.
             self._client = Honcho(
                 api_key=self._key or None,
                 base_url=self._url or None,
@@ -210,7 +210,7 @@ class HonchoBackend:
 
 
 def is_installed() -> bool:
-    """Tell whether the SDK is there, by its distribution: another one has a module of the same name."""
+    """Tell whether the SDK is installed, by its distribution: another one has a module of the same name."""
     try:
         return bool(version("honcho-ai"))
     except PackageNotFoundError:
@@ -233,7 +233,7 @@ def _explained(error: Any) -> BackendError:
 
 @contextmanager
 def each_alone() -> Iterator[None]:
-    """Raise the first error of a group of tasks as it is."""
+    """Raise the first error of a task group unchanged."""
     try:
         yield
     except ExceptionGroup as group:
@@ -252,9 +252,8 @@ class HonchoSearch(Struct, frozen=True):
 
 
 def searches(text: str) -> list[HonchoSearch]:
-    """Return what to ask the service for: all words together, then the longest ones alone, without their
-    endings. The service takes any sign for a request to match letter by letter, and finds only messages that
-    have all words."""
+    """Return the requests for the service: all words together, then the longest ones alone, without their
+    endings. The service takes any sign for a literal search, and finds only messages with all words."""
     together = HonchoSearch(" ".join(words(text)))
     alone = sorted((term.replace(" ", "") for term in content_terms(text)), key=len, reverse=True)[:ALONE]
     return [each for each in dict.fromkeys((together, *map(_alone, alone))) if each.text]
@@ -262,13 +261,13 @@ def searches(text: str) -> list[HonchoSearch]:
 
 def _alone(term: str) -> HonchoSearch:
     root = next(iter(roots([term])), "")
-    doubled = root[-1:] == root[-2:-1]  # running has another n than run
+    doubled = root[-1:] == root[-2:-1]  # running has a different n than run
     return HonchoSearch(term) if not root or doubled else HonchoSearch(root, root)
 
 
 def fuse(answers: "Sequence[Sequence[Message]]") -> "list[Message]":
-    """Return the messages of all answers, the best first. What few messages have says more than what many
-    have; the first answer, to the whole question, counts twice."""
+    """Return the messages of all answers, best first. Rare matches weigh more than common ones; the first
+    answer, to the whole question, counts twice."""
     scores: dict[str, float] = {}
     messages = {message.id: message for answer in answers for message in answer}
     for number, answer in enumerate(answers):
@@ -283,7 +282,7 @@ def _is(message: "Message", state: str) -> bool:
 
 
 def _memory(message: "Message") -> MemoryItem:
-    """Whose it is says the service: the peer who wrote it."""
+    """Return a memory. The service says whose it is: the peer who wrote it."""
     told = message.metadata
     try:
         times = [datetime.fromisoformat(told[name]) for name in ("created_at", "updated_at")]

@@ -1,4 +1,4 @@
-"""Rank the memories that words have found by their meaning, too."""
+"""Rerank the memories that words have found by their meaning."""
 
 from collections.abc import Sequence
 
@@ -7,15 +7,15 @@ from hone.core.embedding import Meanings
 from hone.knowledge.nearness import rate
 
 WIDER = 3
-"""How many times as many memories are looked at as are wanted."""
+"""How many times as many memories to check as are wanted."""
 WORDS = 0.5
-"""The share of the order by words, which tells less than scores would; the rest is the meaning's."""
+"""The share of the order by words, which says less than scores would; the rest is the meaning's."""
 
 
 async def rank_by_meaning(
     meanings: Meanings, question: str, found: Sequence[MemoryItem]
 ) -> Sequence[MemoryItem]:
-    """Return these memories, the best first; as they came if nobody can tell what they mean."""
+    """Return these memories, best first; in their order if their meaning is unknown."""
     scores = await rate(meanings, question, [f"{each.key}: {each.value}" for each in found])
     if not scores:
         return found

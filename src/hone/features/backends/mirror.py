@@ -1,5 +1,5 @@
-"""Bring to a memory backend what the ledger holds, from the outbox and in order: items, and copies of journal
-and skills.
+"""Bring a memory backend up to date with the ledger, from the outbox and in order: items, and copies of
+journal and skills.
 
 Each delivery sends the current content, not the content at the time of the change. An entry that was undone
 before its delivery is never sent; one that was sent and then undone is deleted. So it is safe to deliver a
@@ -23,9 +23,9 @@ from hone.knowledge.journal import entries
 from hone.knowledge.metadata import metadata
 
 FOLDER = "mirror"
-"""What the keys of all copies begin with; nobody else writes there."""
+"""The prefix of all copies' keys; nothing else is written there."""
 LONGEST = 20_000
-"""Characters of a copy; of a longer skill it is the beginning."""
+"""The most characters of a copy; of a longer skill only the beginning is copied."""
 
 
 class Copy(Struct, frozen=True):
@@ -37,7 +37,7 @@ class Copy(Struct, frozen=True):
 
 
 class Mirror(Struct, frozen=True):
-    """One at a time on a home: whoever calls `deliver` holds its claim."""
+    """Copies of one home. Only one runs at a time: the caller of `deliver` holds its claim."""
 
     ledger: Ledger
     outbox: Outbox
@@ -45,8 +45,9 @@ class Mirror(Struct, frozen=True):
     user_id: str
 
     async def deliver(self) -> int:
-        """Tells of all that waits, oldest first; how many changes that were. What the backend will never take
-        is put aside. Raises BackendError at the first that it does not take now, which still waits."""
+        """Deliver all that waits, oldest first. Return how many changes that were. Put aside what the backend
+        will never accept. Raises BackendError at the first one that it does not accept now, which keeps
+        waiting."""
         done = 0
         while letters := await self.outbox.letters():
             for letter in letters:
@@ -63,8 +64,8 @@ class Mirror(Struct, frozen=True):
         return done
 
     async def deliver_one(self, id: ChangeId) -> Deleted | None:
-        """Tell of one change now: an item that somebody just stored. It is told as things stand, so it does
-        not matter what else waits. Raises BackendError, and Unfit for what will never be taken."""
+        """Deliver one change now: an item that was just stored. The current state is sent, so other waiting
+        changes do not matter. Raises BackendError, and Unfit for what will never be accepted."""
         entry = await self.ledger.entry(id)
         try:
             done = await self._tell_item(entry, await self.outbox.home())
@@ -75,8 +76,8 @@ class Mirror(Struct, frozen=True):
         return done
 
     async def _tell_item(self, entry: Entry, home: str) -> Deleted | None:
-        """Put what the ledger holds in the place of what this home stored; leave alone what others stored
-        there since, and the items of another user."""
+        """Replace this home's item with what the ledger holds. Leave alone what others have stored there
+        since, and other users' items."""
         user, key = places.user_of(entry.change.target), places.name_of(entry.change.target)
         if user != self.user_id:
             return None
@@ -127,13 +128,13 @@ def _told(entry: Entry, home: str) -> Mapping[str, str]:
 
 
 async def copies(ledger: Ledger, entry: Entry, home: str) -> AsyncIterator[Copy]:
-    """What has become, by now, of everything that a change touched."""
+    """Yield the current state of everything that a change touched."""
     target = entry.change.target
     if not places.is_journal(target):
         yield await _skill(ledger, target, home)
         return
     name = places.name_of(target)
-    # A folder's name is nobody else's business.
+    # A folder's name is private.
     part = f"{name}-{digest(target.encode())[:12]}" if name == "project" else name
     now = await _entries(ledger, (await ledger.held(target)).get(places.path_of(target)))
     touched: dict[str, None] = {}

@@ -20,19 +20,19 @@ CLAIM = "mirror"
 FIRST, LONGEST = 2.0, 300.0
 """Seconds before another try, doubled each time up to the longest."""
 PATIENCE = 3.0
-"""Seconds that somebody who wants to leave is kept."""
+"""Seconds that a leaving user is kept."""
 
 
 class DeliveryResult(Struct, frozen=True):
-    """What became of a change that was to be told at once: what was deleted, or why it comes `late`."""
+    """The result of an immediate delivery: what was deleted, or why it comes `late`."""
 
     deleted: Deleted | None = None
     late: str = ""
 
 
 class OutboxWorker:
-    """`mirror` gives where copies are kept; None: nowhere. One process at a time delivers for a home, so that
-    a backend hears of changes in their order."""
+    """`mirror` returns the keeper of copies; None: there is none. One process at a time delivers for a home,
+    so that a backend gets changes in order."""
 
     def __init__(
         self, mirror: Callable[[], Awaitable[Mirror | None]], claims: "Callable[[], Claims]", clock: Clock
@@ -46,17 +46,17 @@ class OutboxWorker:
         self._turn = asyncio.Lock()
 
     def attend(self) -> None:
-        """From now on, delivers what is there and what comes."""
+        """Deliver what waits and what comes, from now on."""
         if self._task is None:
             self._task = asyncio.create_task(self._serve())
         self._wake.set()
 
     def notify(self) -> None:
-        """Something may have changed."""
+        """Note that something may have changed."""
         self._wake.set()
 
     async def drain(self) -> bool:
-        """Delivers once; False if it did not get rid of all. What went wrong stands in the outbox."""
+        """Deliver once. Return False if something is left. Errors are recorded in the outbox."""
         async with self._turn:
             try:
                 mirror = await self._mirror()
@@ -72,8 +72,8 @@ class OutboxWorker:
         return True
 
     async def deliver(self, entry: Entry) -> DeliveryResult:
-        """Tell of one change while somebody waits. A backend that does not answer gets it later. Raises Unfit
-        for what it will never take."""
+        """Deliver one change while somebody waits. A backend that does not answer gets it later. Raises Unfit
+        for what it will never accept."""
         try:
             async with self._clock.timeout(PATIENCE), self._turn:
                 mirror = await self._mirror()
@@ -91,13 +91,13 @@ class OutboxWorker:
             self.notify()
 
     async def finish(self) -> None:
-        """The same for somebody who wants to leave: what takes too long waits for the next process."""
+        """Deliver for a leaving user: whatever takes too long waits for the next process."""
         with suppress(TimeoutError):
             async with self._clock.timeout(PATIENCE):
                 await self.drain()
 
     async def close(self) -> None:
-        """What is left waits for the next process."""
+        """Stop. What is left waits for the next process."""
         task, self._task = self._task, None
         if task:
             task.cancel()
@@ -111,7 +111,7 @@ class OutboxWorker:
                 await self._rest()
 
     async def _rest(self) -> None:
-        """Not to be shortened: news do not make a backend well."""
+        """Wait. This cannot be shortened: news do not repair a backend."""
         try:
             async with self._clock.timeout(self._pause):
                 await asyncio.Event().wait()

@@ -28,7 +28,7 @@ ACCESS = "hone.features.backends.access:Access"
 REMINDING = "hone.features.backends.reminding:Reminding"
 """Loaded by name: most homes have no backend."""
 UNFIT = Author(Actor.AGENT, reason="the memory backend does not take it")
-"""Who takes back an item that the backend refuses."""
+"""The actor that undoes an item that the backend refuses."""
 
 ERASER = "hone.features.backends.erasing:BackendEraser"
 
@@ -46,7 +46,7 @@ class MemoryPart(Part):
         return OutboxWorker(self.mirror, self._hone.stores.open_claims, self._hone.clock)
 
     async def used(self) -> Backend | None:
-        """Return the backend in use; None where nothing is kept by key."""
+        """Return the backend in use; None if it stores nothing by key."""
         await self.backing.choose()
         return self.backing.used
 
@@ -79,7 +79,7 @@ class MemoryPart(Part):
         return access
 
     async def deliver(self, entry: Entry) -> DeliveryResult:
-        """Tell the backend of an item while somebody waits; take back what it will never keep."""
+        """Send the backend an item while somebody waits; undo what it will never store."""
         try:
             return await self.worker.deliver(entry)
         except Unfit:
@@ -129,7 +129,7 @@ class MemoryPart(Part):
         await self.backing.close()
 
     async def mirror(self) -> Mirror | None:
-        """Return what keeps copies of journal and skills; None without a backend or a writable home."""
+        """Return the keeper of copies of journal and skills; None without a backend or a writable home."""
         backend = await self.used()
         if backend is None or (stores := self._hone.stores).closed:
             return None

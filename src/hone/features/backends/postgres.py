@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 PATIENCE = 5
 """Seconds for a connection, and for a statement."""
 BUDGET = 500
-"""Memories that are scored for one question."""
+"""How many memories to score for one question."""
 COMMON_WORD = 50
-"""Memories with a word that is common: it is found without its other forms."""
+"""The number of memories that makes a word common: it is searched without its other forms."""
 SPARE = 3
-"""How many times as many memories are looked at as are asked for: not all that begin alike are forms."""
+"""How many times as many memories to check as are requested: not all that begin alike are forms."""
 FRESH = 60.0
-"""Seconds for which the server's statistics are remembered."""
+"""Seconds for which the server's statistics are cached."""
 LOCK = 0x686F6E65
-"""Of several processes at once, one makes the table."""
+"""If several processes start at once, one creates the table."""
 SPEECH = "english"
-"""Stems and stop words; what is not English is indexed as it is."""
+"""Stems and stop words; text that is not English is indexed unchanged."""
 _SIGNS = regex(r"[\W_]+")
 
 COLUMNS = "key, value, user_id, created_at, updated_at, metadata"
@@ -53,7 +53,7 @@ SCHEMA = (
     """,
     "CREATE INDEX IF NOT EXISTS hone_memos_words ON hone_memos USING gin (words) WITH (fastupdate = off)",
     "CREATE INDEX IF NOT EXISTS hone_memos_newest ON hone_memos (user_id, touched DESC)",
-    # Enough of the commonest words to know which ones not to look for.
+    # Enough of the most common words to know which ones to skip.
     "ALTER TABLE hone_memos ALTER COLUMN words SET STATISTICS 300",
 )
 # The user is a word of each memory, so that the index itself keeps users apart.
@@ -95,14 +95,14 @@ ORDER BY touched DESC LIMIT %(limit)s
 
 @dataclass(slots=True)
 class _Statistics:
-    """How many memories the commonest words stand in, as the server estimates it."""
+    """The number of memories with each of the most common words, as the server estimates it."""
 
     counts: Mapping[str, int] = field(default_factory=dict)
     at: float = float("-inf")
 
 
 class PostgresBackend:
-    """One connection, made at the first use and again after it broke."""
+    """Uses one connection, made at the first use and again after it breaks."""
 
     name = "postgres"
 
@@ -142,7 +142,8 @@ class PostgresBackend:
         return MemoryItem(*row)
 
     def _plain(self, text: str) -> str:
-        """Words alone: the server takes signs for parts of numbers, hosts and paths, a question does not."""
+        """Return words only: the server takes signs for parts of numbers, hosts and paths; a question does
+        not."""
         return _SIGNS.sub(" ", spaced(text))
 
     async def retrieve(self, user_id: str, key: str) -> MemoryItem | None:
@@ -209,8 +210,8 @@ class PostgresBackend:
 
     @asynccontextmanager
     async def _connection(self) -> "AsyncIterator[AsyncConnection[Any]]":
-        """The connection, for one at a time; what the server raises becomes ours."""
-        if not self._url and find_spec("psycopg"):  # told without loading the driver
+        """Yield the connection, to one caller at a time. Errors of the server become ours."""
+        if not self._url and find_spec("psycopg"):  # reported without importing the driver
             raise BackendError("Say which database: memory.url in hone.toml, or HONE_MEMORY_URL.")
         try:
             import psycopg
@@ -242,7 +243,8 @@ class PostgresBackend:
 
 
 async def _prepare(connection: "AsyncConnection[Any]") -> None:
-    """Makes what is missing; asks first, so that a user without the right to make tables can use them."""
+    """Create what is missing. It checks first, so that a user without the right to create tables can use
+    them."""
     known = await (await connection.execute("SELECT to_regclass('hone_memos_newest')")).fetchone()
     if known and known[0]:
         return
@@ -253,7 +255,7 @@ async def _prepare(connection: "AsyncConnection[Any]") -> None:
 
 
 def _mark(user_id: str) -> str:
-    """No word of a text: those have no blank in them."""
+    """Return a user's mark, which no text can contain: words have no blanks."""
     return f"user {user_id}"
 
 
@@ -262,7 +264,7 @@ def _quoted(lexeme: str) -> str:
 
 
 def _count(lexemes: Sequence[str], counts: Mapping[str, int]) -> int:
-    """Of a phrase, as many as of its rarest word; a word without statistics is rare."""
+    """Return the count of a phrase: that of its rarest word. A word without statistics is rare."""
     return max(1, min(counts.get(lexeme, 1) for lexeme in lexemes))
 
 
@@ -271,7 +273,7 @@ def _is_rare(lexemes: Sequence[str], counts: Mapping[str, int]) -> bool:
 
 
 def _count_beginning(root: str, counts: Mapping[str, int]) -> int:
-    """As many as of all the commonest words that begin like this."""
+    """Return the count of a prefix: that of all the most common words with it."""
     first = beginning(root)
     return max(1, sum(count for lexeme, count in counts.items() if lexeme.startswith(first)))
 

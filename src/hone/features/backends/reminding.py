@@ -1,6 +1,6 @@
-"""Remind a conversation of what memory holds on the user's words, within a deadline.
+"""Remind a conversation of what memory holds about the user's words, within a deadline.
 
-Reminders stand apart from the user's words and have a separate trust label.
+Reminders are separate from the user's words and have their own trust label.
 """
 
 import asyncio
@@ -18,12 +18,12 @@ from hone.knowledge.items import KeptMemory
 from hone.prompt.compose import item
 
 REST = 60.0
-"""Seconds in which a backend that failed is not asked again."""
+"""Seconds for which a failed backend is not asked again."""
 QUESTION = 1_000
-"""Characters of the user's words that are asked for."""
+"""The most characters of the user's words to search for."""
 MOST = 5
 WIDTH = 400
-"""Characters of one memory."""
+"""The most characters of one memory."""
 Recall = Callable[[str], Awaitable[KeptMemory | None]]
 """Returns what the ledger holds under a key."""
 
@@ -34,8 +34,8 @@ async def recall_nothing(_: str) -> None:
 
 @dataclass(slots=True)
 class Reminding:
-    """Of one conversation. `home` is by what its copies are known; `clean` takes secrets out, of what is
-    asked and of what is found. What goes wrong is told once; the turn goes on without."""
+    """Reminders of one conversation. `home` is the name of its copies; `clean` removes secrets from questions
+    and answers. An error is reported once; the turn continues without reminders."""
 
     backend: Backend
     user_id: str
@@ -49,7 +49,7 @@ class Reminding:
     _left: set[asyncio.Task[Sequence[MemoryItem]]] = field(default_factory=set)
 
     async def __call__(self, words: str, transcript: Transcript) -> tuple[Reminder | None, str]:
-        """What to put beside the words, and what to tell the user."""
+        """Return what to add to the words, and what to tell the user."""
         if not words.strip() or self.clock.monotonic() < self._resting:
             return None, ""
         try:
@@ -61,8 +61,8 @@ class Reminding:
         return (Reminder(self.clean(found.text), found.label) if found else None), ""
 
     async def _labeled(self, memories: Sequence[MemoryItem]) -> list[tuple[MemoryItem, Trust]]:
-        """Leave out what was stored from foreign words, which would be before the model in every conversation
-        that touches it; copies of what this home knows, for the ledger has those; and what was withdrawn."""
+        """Leave out memories stored from foreign words, which would otherwise be in every conversation about
+        their subject; copies of what this home knows, since the ledger has those; and what was withdrawn."""
         home, fitting = await self.home(), []
         for memory in memories:
             kept = await self.kept(memory.key)
@@ -72,7 +72,7 @@ class Reminding:
         return fitting
 
     async def _found(self, words: str) -> Sequence[MemoryItem]:
-        """A backend that does not even stop when it is told to is left behind."""
+        """Return what is found. A backend that does not even stop when cancelled is abandoned."""
         asked = asyncio.ensure_future(self.backend.query(self.user_id, words, 3 * MOST))
         self._left.add(asked)
         asked.add_done_callback(self._forget)
@@ -97,9 +97,9 @@ class Reminding:
 
 
 def reminder(memories: Iterable[tuple[MemoryItem, Trust]], said: Sequence[str] = ()) -> Reminder | None:
-    """Return what is brought up unasked, with the lowest label in it, but for what was `said` before. Foreign
-    memories come only where there is nothing better: one of them makes the conversation wait for the owner
-    with all it learns."""
+    """Return what to mention unasked, with the lowest label in it, without what was `said` before. Foreign
+    memories are added only if there is nothing better: one of them makes the conversation's lessons wait for
+    the owner."""
     news = [each for each in memories if not any(shown(each[0]) in text for text in said)]
     fitting = ([each for each in news if each[1] > Trust.FOREIGN] or news)[:MOST]
     if not fitting:
@@ -114,5 +114,5 @@ def shown(memory: MemoryItem) -> str:
 
 
 def reminded(messages: Iterable[Message]) -> list[str]:
-    """What a conversation was reminded of so far."""
+    """Return what a conversation was reminded of so far."""
     return [message.reminder.text for message in messages if message.reminder]

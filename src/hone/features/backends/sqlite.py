@@ -23,15 +23,15 @@ from hone.stores.words import question_terms, rarest, spaced
 
 SCHEMA = tuple(sorted(Path(__file__).with_name("schema").glob("*.sql")))
 BUDGET = 500
-"""Memories that are scored for one question: more say little and take long."""
+"""The most memories to score for one question: more say little and take long."""
 EPOCH = datetime.fromtimestamp(0, UTC)
 MICROSECOND = timedelta(microseconds=1)
 
 COLUMNS = "m.key, m.value, m.user, m.created, m.updated, m.metadata"
 COMMON = 50
-"""Memories with a word that is common: it is found without its other forms."""
+"""The number of memories that makes a word common: it is searched without its other forms."""
 SPARE = 3
-"""How many times as many memories are looked at as are asked for: not all that begin alike are forms."""
+"""How many times as many memories to check as are requested: not all that begin alike are forms."""
 GET = f"SELECT {COLUMNS} FROM memos AS m WHERE user = ? AND key = ?"
 OLD = "DELETE FROM memos WHERE user = ? AND key = ? RETURNING id, created"
 PUT = (
@@ -66,7 +66,7 @@ class _Draft(Struct, frozen=True):
 
 
 class SqliteBackend:
-    """The file is opened, or made, at the first use; `available` makes none."""
+    """The file is opened, or created, at the first use; `available` creates none."""
 
     name = "sqlite"
     is_cloud = False
@@ -97,7 +97,7 @@ class SqliteBackend:
         self, user_id: str, text: str, limit: int = LIMIT, *, dialectic: bool = False
     ) -> Sequence[MemoryItem]:
         def work(connection: apsw.Connection) -> tuple[MemoryItem, ...]:
-            """First what has words that say something, then what has others."""
+            """Return what has content words first, then what has others."""
             terms, every = content_terms(text), question_terms(text)
             found = _search(connection, user_id, terms, limit)
             if len(found) == limit or terms == every:
@@ -137,7 +137,7 @@ class SqliteBackend:
 
 
 def _room(folder: Path) -> Availability:
-    """Whether a file could be made there, or the folders on the way to it."""
+    """Tell whether a file could be created there, with the folders on the way to it."""
     there = next(each for each in (folder, *folder.parents) if each.exists())
     fits = there.is_dir() and os.access(there, os.W_OK)
     return Availability() if fits else Availability(f"{there} cannot be written.")
@@ -146,14 +146,14 @@ def _room(folder: Path) -> Availability:
 def _store(connection: apsw.Connection, draft: _Draft) -> MemoryItem:
     created = _taken(connection, draft.user, draft.key)
     created = draft.at if created is None else created
-    # Clocks jump: what is stored again was not updated before it was made.
+    # Clocks jump: an item is never updated before it was created.
     row = (draft.user, draft.key, draft.value, draft.metadata, created, max(created, draft.at))
     connection.execute(INDEX, (connection.execute(PUT, row).get, *draft.words))
     return _memory((draft.key, draft.value, draft.user, created, max(created, draft.at), draft.metadata))
 
 
 def _taken(connection: apsw.Connection, user: str, key: str) -> int | None:
-    """Takes a memory away; gives back when it was made."""
+    """Delete a memory. Return when it was made."""
     row: Any = connection.execute(OLD, (user, key)).fetchone()
     if row is None:
         return None
@@ -178,7 +178,7 @@ def _search(
     chosen = rarest(counts, BUDGET)
     if not chosen:
         return ()
-    # A word that stands everywhere ranks nothing; to weigh it would mean to read every memory.
+    # A word that is everywhere ranks nothing; weighing it would mean reading every memory.
     everywhere = min(count for count, _ in counts if count) > BUDGET
     values = (user, SPARE * limit) if everywhere else (user, BUDGET, SPARE * limit)
     asked = EVERYWHERE if everywhere else SEARCH
@@ -199,8 +199,8 @@ def _is_any(_: int, __: Sequence[Any]) -> bool:
 def _fits(
     connection: apsw.Connection, terms: Sequence[str], formed: Sequence[str], id: int, row: Sequence[Any]
 ) -> bool:
-    """Return whether a memory has a word that was asked for, or another form of one. The index is asked only
-    if the words themselves do not tell."""
+    """Tell whether a memory has a searched word, or another form of one. The index is asked only if the words
+    themselves do not tell."""
     text = f"{row[0]} {row[1]}"
     if has_form(text, formed):
         return True

@@ -17,7 +17,7 @@ from hone.tools.define import tool
 Action = Literal["store", "retrieve", "query", "list", "delete", "info", "evaluate"]
 
 MOST = 50
-"""Memories in one answer."""
+"""How many memories one answer contains."""
 
 
 def backend_tool(hone: Hone, access: Access) -> Tool:
@@ -57,7 +57,7 @@ def backend_tool(hone: Hone, access: Access) -> Tool:
         except (Refused, Unfit) as error:
             return Outcome(str(error), failed=True, trust=Trust.AGENT)
         except BackendError as error:
-            # It may quote what a server on another machine said.
+            # It may quote a server on another machine.
             return Outcome(str(error), failed=True, trust=Trust.FOREIGN if cloud else Trust.AGENT)
 
     return memory_backend

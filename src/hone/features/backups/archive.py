@@ -1,4 +1,4 @@
-"""Write a backup file, and read one that anybody may have changed.
+"""Write a backup file, and read one that anybody may have modified.
 
 A backup is a tar.gz file that any tar can unpack. It is read header by header here: only regular files, in
 the order of the manifest, none larger than the manifest says.
@@ -24,22 +24,22 @@ from hone.files.atomic import open_file, sync
 
 MANIFEST, BELOW = "manifest.json", "home/"
 LEVEL = 3
-"""Of compression: more takes longer and saves little."""
+"""The compression level: a higher one takes longer and saves little."""
 BLOCK = tarfile.BLOCKSIZE
 PIECE = 2**20
 LARGEST_MANIFEST = 64 * 2**20
 TRAILER = 2 * tarfile.RECORDSIZE
-"""Bytes of zeros that may follow the last member."""
+"""The most zero bytes that may follow the last member."""
 
 Report = Callable[[str, int, int], None]
-"""Called with what is done, how many bytes of it are, and how many there are."""
+"""Called with the current step, the bytes done, and the total."""
 OpenSink = Callable[[BackupMember], BinaryIO | None]
-"""Open where the bytes of a member go; None if they are only checked."""
+"""Opens the destination of a member's bytes; None if they are only checked."""
 
 
 def write_archive(manifest: BackupManifest, source: Path, file: BufferedWriter, report: Report) -> None:
-    """Write the manifest and its members, which lie below `source`. Returns when the file is on the disk.
-    Raises OSError."""
+    """Write the manifest and its members, which are below `source`. Return when the file is on disk. Raises
+    OSError."""
     done = 0
     with (
         gzip.GzipFile("", "wb", LEVEL, file, mtime=0) as packed,
@@ -64,7 +64,7 @@ def _header(name: str, size: int, executable: bool = False) -> tarfile.TarInfo:
 @contextmanager
 def open_archive(file: Path) -> Iterator["BackupArchive"]:
     """Open a backup and read its manifest. Raises StoreError if it cannot be read, Corrupt if it is damaged
-    or no backup: also while its members are read."""
+    or no backup, even while its members are read."""
     name = visible(str(file))
     try:
         raw = open_file(file, follow=True)
@@ -87,7 +87,7 @@ class _Unreadable(Exception):
 
 
 class _Unfit(Exception):
-    """The file is not what `write_archive` writes."""
+    """The file is not in the format of `write_archive`."""
 
 
 def _explain(error: Exception) -> str:
@@ -135,7 +135,7 @@ class BackupArchive:
         self._end()
 
     def _copy(self, size: int, sink: BinaryIO | None) -> str:
-        """Return the SHA-256 of what was read."""
+        """Copy a member. Return the SHA-256 of its bytes."""
         found, left = hashlib.sha256(), size
         while left:
             data = self._exactly(min(left, PIECE))
@@ -147,7 +147,7 @@ class BackupArchive:
         return found.hexdigest()
 
     def _next(self) -> tuple[str, int]:
-        """Return name and size of the next file. A long name stands in another header before it."""
+        """Return name and size of the next file. A long name is in another header before it."""
         header = self._header()
         if header.type == tarfile.GNUTYPE_LONGNAME:
             if not 0 < header.size <= 2 * PIECE // BLOCK:
@@ -164,7 +164,7 @@ class BackupArchive:
         return tarfile.TarInfo.frombuf(self._exactly(BLOCK), "utf-8", "surrogateescape")
 
     def _end(self) -> None:
-        """Read to the end, which is when gzip compares its checksum."""
+        """Read to the end, where gzip compares its checksum."""
         left = TRAILER
         while data := self._read(left + 1):
             left -= len(data)

@@ -44,9 +44,9 @@ from hone.stores.home import FILE
 NO_ROOM = "There is no space left for the backup. Nothing was written; make room and try again."
 PIN_ROWS = "hone.features.backups.elsewhere:pin_rows"
 SAVE_ROWS = "hone.features.backups.elsewhere:save_rows"
-"""Loaded where the database is elsewhere."""
+"""Imported if the database is remote."""
 PAGES = 1_000
-"""Pages of a database that are copied at once."""
+"""How many pages of a database to copy at once."""
 
 
 class HomeFile(Struct, frozen=True):
@@ -57,7 +57,7 @@ class HomeFile(Struct, frozen=True):
 
 
 class CollectedHome(Struct, frozen=True):
-    """What lies in the stage, and sentences about what does not."""
+    """The contents of the stage, and sentences about what is missing."""
 
     members: tuple[BackupMember, ...]
     schema: int
@@ -68,14 +68,14 @@ class CollectedHome(Struct, frozen=True):
 def collect(
     home: Path, holdings: Sequence[Holding], stage: Path, report: Report, address: str = ""
 ) -> CollectedHome:
-    """Copy everything that belongs into a backup into `stage`, also the rows at the address of a database
-    elsewhere. Raises StoreError, Corrupt for a database that is damaged."""
+    """Copy everything that belongs to a backup into `stage`, including the rows of a remote database. Raises
+    StoreError, Corrupt for a damaged database."""
     copier = HomeCopier(home, stage, report)
     with ExitStack() as held:
         with _locked(home):
             pinned: dict[str, apsw.Connection] = {}
             rows = held.enter_context(import_object(PIN_ROWS)(address, home)) if address else None
-            # The second time sees the files that appeared before the databases were pinned.
+            # The second pass sees files that appeared before the databases were pinned.
             for _ in range(2):
                 found, left = survey(home, holdings)
                 if rows:  # files of that name are no longer in use
@@ -102,7 +102,7 @@ def _is_database(file: HomeFile) -> bool:
 
 
 def _is_elsewhere(file: HomeFile) -> bool:
-    """Tell whether a database elsewhere has what the file would hold."""
+    """Tell whether a remote database has what the file would hold."""
     return file.path == FILE or is_document(file.path)
 
 
@@ -111,21 +111,22 @@ def _is_published(file: HomeFile) -> bool:
 
 
 def _main_first(found: HomeFile) -> tuple[bool, str]:
-    """hone.db comes first: what it says was done, such as a delivery to memories.db, the others then have."""
+    """Put hone.db first: the other databases then have what it says was done, such as a delivery to
+    memories.db."""
     return found.path != FILE, found.path
 
 
 @contextmanager
 def _locked(home: Path) -> Iterator[None]:
-    """Keep others from changing what is known. A home that cannot be written has no lock and no writers."""
+    """Keep others from changing what is known. A read-only home has no lock and no writers."""
     with FileTree(home).lock() if os.access(home, os.W_OK) else nullcontext():
         yield
 
 
 @contextmanager
 def _pin(home: Path, name: str, aside: Path) -> Iterator[apsw.Connection]:
-    """Open a database at this moment: what others write from now on is not seen. SQLite cannot read a
-    database with a log in a folder that cannot be written; then a copy `aside` is read."""
+    """Open a database as of now: later writes by others are not seen. SQLite cannot read a database with a
+    log in a read-only folder; then a copy `aside` is read."""
     path = home / name if os.access(home, os.W_OK) else _copy_aside(home, name, aside)
     with plainly(home / name):
         connection = connect(path, PATIENCE)
@@ -153,7 +154,7 @@ def _copy_aside(home: Path, name: str, aside: Path) -> Path:
 
 
 def survey(home: Path, holdings: Sequence[Holding]) -> tuple[list[HomeFile], list[str]]:
-    """Return the files that belong into a backup, and the names that do not, apart from locks. Raises
+    """Return the files that belong to a backup, and the names that do not, except for locks. Raises
     StoreError."""
     found: list[HomeFile] = []
     left: list[str] = []
@@ -181,7 +182,7 @@ def survey(home: Path, holdings: Sequence[Holding]) -> tuple[list[HomeFile], lis
 
 def _walk(home: Path, folder: str, holding: Holding, found: list[HomeFile], left: list[str]) -> None:
     def fail(error: OSError) -> None:
-        if not isinstance(error, FileNotFoundError):  # removed meanwhile
+        if not isinstance(error, FileNotFoundError):  # removed in the meantime
             raise error
 
     for top, folders, files, handle in os.fwalk(home / folder, onerror=fail):
@@ -208,7 +209,7 @@ class HomeCopier:
         self.schema = 0
 
     def copy_file(self, found: HomeFile) -> None:
-        """Copy a file as it is now. One that was removed meanwhile is none."""
+        """Copy a file as it is now. Skip one that was removed in the meantime."""
         path = self._home / found.path
         try:
             source = open_file(path, follow=found.path == SETTINGS)
@@ -246,7 +247,7 @@ class HomeCopier:
         self.members.append(BackupMember(found.path, *hash_file(place), found.holding.name))
 
     def copy_rows(self, rows: Any, holdings: Sequence[Holding]) -> None:
-        """Write the rows of a database elsewhere to hone.db and to files, as they were when they were
+        """Write the rows of a remote database to hone.db and to files, as of the moment when they were
         pinned."""
         place = make_place(self._stage, FILE)
         import_object(SAVE_ROWS)(rows, place, self._stage, self._report)
@@ -284,7 +285,7 @@ def _name_holding(name: str, holdings: Sequence[Holding]) -> str:
 
 
 def check_database(connection: apsw.Connection, path: Path) -> None:
-    """Raise Corrupt unless SQLite finds everything in order."""
+    """Raise Corrupt unless SQLite finds no damage."""
     verdict = str(connection.pragma("integrity_check"))
     if verdict != "ok":
         raise Corrupt(f"The database {path} is damaged ({visible(verdict)[:200]}). Run hone doctor --repair.")

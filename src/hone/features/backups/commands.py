@@ -80,16 +80,16 @@ def restore(options: Options, file: Path, *, replace: bool, with_rules: bool) ->
 
 
 def find_address(home: Path) -> str:
-    """Return where the database of a home is, if it is elsewhere. Settings that cannot be read name none: a
-    home with such settings can be replaced."""
+    """Return the address of a home's remote database. Unreadable settings name none: a home with such
+    settings can be replaced."""
     with suppress(SettingsError):
         return Hone(home=home).settings.database
     return ""
 
 
 def find_holdings(options: Options) -> Sequence[Holding]:
-    """Return the holdings of this home. If its settings or a plugin cannot be loaded, say so and do without:
-    a backup must be possible before that is mended."""
+    """Return the holdings of this home. If its settings or a plugin cannot be loaded, report that and
+    continue without: a backup must be possible before that is fixed."""
 
     async def act(hone: Hone) -> Sequence[Holding]:
         return all_holdings(hone.parts("holdings"))

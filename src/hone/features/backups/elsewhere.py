@@ -1,6 +1,6 @@
-"""The rows of a home whose database is PostgreSQL: out of it into the file of a backup, and back into it.
+"""Copy the rows of a home whose database is PostgreSQL into the file of a backup, and back.
 
-A backup holds them as hone.db, as a home without such a database has them. So it can be restored either way.
+A backup holds them as hone.db, like a home without such a database. So it can be restored either way.
 """
 
 import asyncio
@@ -32,10 +32,10 @@ OWNER = "SELECT lock_owner(%(owner)s)"
 
 @contextmanager
 def pin_rows(address: str, home: Path, owner: str = LOCAL) -> Iterator[PostgresEnd]:
-    """Show the rows as they are at this moment, whatever others write from now on. Raises StoreError."""
+    """Show the rows as of this moment, whatever others write later. Raises StoreError."""
     with _open(address) as pool, pool.plainly():
         with pool.connection(pool.lane(""), owner) as rows:
-            rows.execute(OWNER)  # what an owner has once is there before it is read
+            rows.execute(OWNER)  # the owner's single values exist before they are read
         with pool.connection(pool.readers, owner) as rows, rows.transaction():
             rows.execute("SELECT 1")
             yield PostgresEnd(rows, name_checkout(home), name_machine(home))
@@ -52,18 +52,18 @@ def save_rows(source: PostgresEnd, path: Path, documents: Path, report: Report) 
 
 
 class RowReplacement:
-    """Puts the rows of a backup in the place of those that are there, in one transaction."""
+    """Replaces the existing rows with those of a backup, in one transaction."""
 
     def __init__(self, target: PostgresEnd, where: str, former: Path) -> None:
         self._target, self._where = target, where
         self._former = former
         self.documents = former.parent / DOCUMENTS
-        """Where the documents are that were replaced."""
+        """The place of the documents that were replaced."""
 
     @contextmanager
     def former(self, *, replace: bool, report: Report) -> Iterator[apsw.Connection | None]:
-        """Copy the rows that are there to a file and give it; None if there are none. Raises Refused unless
-        they may be replaced."""
+        """Copy the existing rows to a file and return it; None if there are none. Raises Refused unless they
+        may be replaced."""
         if self._target.is_empty():
             yield None
             return
@@ -77,8 +77,8 @@ class RowReplacement:
             yield connection
 
     def keep(self, folder: Path) -> Path:
-        """Put the file with the rows that were there into the former home, which works without PostgreSQL
-        then; return that home. Raises OSError."""
+        """Put the file with the former rows into the former home, which then works without PostgreSQL. Return
+        that home. Raises OSError."""
         folder.mkdir(mode=0o700, exist_ok=True)
         wanted = folder / FILE
         os.rename(self._former, wanted if not wanted.exists() else folder / SPARE)
@@ -87,9 +87,9 @@ class RowReplacement:
         return folder
 
     def put(self, stage: Path, report: Report) -> None:
-        """Replace the rows by those of the stage's hone.db, which is removed. Raises StoreError."""
+        """Replace the rows with those of the stage's hone.db, which is removed. Raises StoreError."""
         path = stage / FILE
-        asyncio.run(Database.open(path).close())  # brings an older one up to date
+        asyncio.run(Database.open(path).close())  # updates an older one
         with plainly(path), closing(connect(path, PATIENCE)) as connection:
             source = SqliteEnd(connection, stage)
             known = fingerprint(source, "Reading", report)
@@ -105,7 +105,7 @@ class RowReplacement:
 def replacing_rows(
     address: str, stage: Path, home: Path, former: Path, owner: str = LOCAL
 ) -> Iterator[RowReplacement]:
-    """Have the rows to oneself. What was put takes effect at the end, when the stage is the home. Raises
+    """Hold the rows exclusively. Changes take effect at the end, when the stage is the home. Raises
     StoreError if others are writing."""
     names = name_checkout(stage, home), name_machine(stage)
     with _open(address) as pool, alone_with(pool, owner, *names) as target:

@@ -1,4 +1,5 @@
-"""Erase in a restored home what was erased in the home that it replaces: a backup may be older than that."""
+"""Erase in a restored home what was erased in the home that it replaces, since a backup may be older than the
+erasure."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,8 +20,8 @@ TABLE = "SELECT 1 FROM sqlite_schema WHERE name = 'erasures'"
 
 
 async def apply_later_erasures(former: apsw.Connection, stage: Path) -> Sequence[Erased]:
-    """Erase in `stage`, a home that nobody uses yet, what the database of the `former` home says was erased
-    there since the backup. Return those erasures. Raises StoreError, or an error of SQLite's if the former
+    """Erase in `stage`, a home that nobody uses yet, what was erased in the `former` home since the backup,
+    according to its database. Return those erasures. Raises StoreError, or an error of SQLite's if the former
     database cannot be read."""
     if not former.execute(TABLE).get:
         return ()
@@ -42,7 +43,7 @@ async def apply_later_erasures(former: apsw.Connection, stage: Path) -> Sequence
 
 
 async def _publish(stage: Path) -> None:
-    """Write the files of journal and skills anew from the ledger, which no longer has what was erased."""
+    """Rewrite the files of journal and skills from the ledger, which no longer has the erased text."""
     async with Hone(home=stage, settings=Settings(), learning="off") as hone, hone.keeper.lock():
         for target in await hone.ledger.held_below(""):
             if not places.is_outside(target):

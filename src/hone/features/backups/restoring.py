@@ -1,4 +1,4 @@
-"""Restore a home from a backup, which anybody may have changed."""
+"""Restore a home from a backup, which anybody may have modified."""
 
 import asyncio
 import errno
@@ -47,19 +47,20 @@ REPLACING = "hone.features.backups.elsewhere:replacing_rows"
 """Loaded where the database is elsewhere."""
 DATABASE = ("database",)
 KEYS = "keys"
-"""The holding that a backup never has, and that a home keeps when it is replaced."""
+"""The holding that no backup has, and that a replaced home keeps."""
 PROVENANCE = "provenance.db"
 LATEST = 2**62
-"""Nanoseconds that every file system can store as a time."""
+"""A time in nanoseconds that every file system can store."""
 RENUMBER = "UPDATE prints SET inode = ?, modified = ? WHERE path = ? AND inode = ? AND modified = ?"
-"""A published file is known by its inode and time: the copy is as much the published file as the original."""
+"""A published file is recognized by its inode and time: the copy counts as the published file, like the
+original."""
 PUBLISHED = "journal and skills"
 """The holding of files that are written from the ledger."""
 UNTRUST = "DELETE FROM trusted WHERE why = 'named'"
 
 
 class RestoreOptions(Struct, frozen=True):
-    """`address` is that of the home's database, if it is elsewhere: the rows are restored there."""
+    """`address` is that of the home's remote database, if there is one: the rows are restored there."""
 
     replace: bool = False
     with_rules: bool = False
@@ -67,7 +68,8 @@ class RestoreOptions(Struct, frozen=True):
 
 
 class RestoredHome(Struct, frozen=True):
-    """`kept` is where the former home is; `left` has what was left out, by holding; `notes` are sentences."""
+    """`kept` is where the former home is; `left` lists what was left out, by holding; `notes` are
+    sentences."""
 
     manifest: BackupManifest
     files: int
@@ -84,8 +86,8 @@ def restore_backup(
     now: datetime,
     report: Report,
 ) -> RestoredHome:
-    """Make a home of a backup. It gets its name when it is complete. Raises Refused or StoreError; then the
-    home is as before."""
+    """Make a home from a backup. It gets its name when it is complete. Raises Refused or StoreError; then the
+    home is unchanged."""
     home = Path(os.path.realpath(home))
     with _plainly(home):
         home.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -116,7 +118,7 @@ def restore_backup(
 
 
 def _replace_rows(options: RestoreOptions, stage: Path, home: Path, held: ExitStack) -> "RowReplacement":
-    """Have the rows of a database elsewhere to oneself until the home is in its place."""
+    """Hold the rows of a remote database exclusively until the home is in place."""
     aside = held.enter_context(open_stage(home.parent, PREFIX))
     opened = import_object(REPLACING)(options.address, stage, home, aside / FILE)
     made: RowReplacement = held.enter_context(opened)
@@ -134,7 +136,7 @@ def _check_home(home: Path, *, vacant: bool, replace: bool) -> None:
 
 
 class HomeBuilder:
-    """Makes a home in a stage from a backup."""
+    """Makes a home in a stage, from a backup."""
 
     def __init__(
         self, archive: BackupArchive, stage: Path, holdings: Sequence[Holding], options: RestoreOptions
@@ -150,7 +152,7 @@ class HomeBuilder:
         self._archive.read(self._open_sink, report)
 
     def adjust(self) -> None:
-        """Check the databases, and make of the copies what they are in a home of this machine."""
+        """Check the databases, and adapt the copies to a home of this machine."""
         databases = [path for path in sorted(self.chosen) if is_database(path)]
         for path in databases:
             check_database_at(self._stage / path, Path(path))
@@ -164,8 +166,8 @@ class HomeBuilder:
                 self._remove_rules()
 
     def point_to(self, settings: Path) -> None:
-        """Let the restored settings name the database that those of the home name now, or none: the rows are
-        restored there."""
+        """Let the restored settings name the database that the home's current settings name, or none: the
+        rows are restored there."""
         place, named = self._stage / SETTINGS, None
         with suppress(SettingsError):
             named = find_written(settings, DATABASE)
@@ -188,7 +190,7 @@ class HomeBuilder:
 
     def take_over(self, home: Path, former: apsw.Connection | None, documents: Path) -> None:
         """Copy the keys of the former home, which no backup has, and erase what was erased there. `documents`
-        is where those of the former home are."""
+        is where the former home's documents are."""
         lying = list(os.scandir(home)) if home.is_dir() else []
         for entry in sorted(lying, key=lambda entry: entry.name):
             holding = find_holding(entry.name, self._holdings)
@@ -199,7 +201,7 @@ class HomeBuilder:
             self._erase_again(home, former, documents)
 
     def _erase_again(self, home: Path, former: apsw.Connection, documents: Path) -> None:
-        """Take what erasures left from the former home: rows, and the files of other holdings."""
+        """Copy what erasures left in the former home: rows, and the files of other holdings."""
         try:
             made = asyncio.run(apply_later_erasures(former, self._stage))
         except apsw.Error as error:
@@ -223,7 +225,7 @@ class HomeBuilder:
         return [path for path, holding in found if holding and holding.name in names]
 
     def _take_from(self, home: Path, path: str) -> None:
-        """Put a file of the former home in the place of the backup's, or nothing if there is none."""
+        """Replace the backup's file with that of the former home, or remove it if there is none."""
         place = self._stage / path
         place.unlink()
         with suppress(FileNotFoundError), open_file(home / path) as source:
@@ -249,8 +251,8 @@ class HomeBuilder:
         return open(create_file(place, 0o700 if executable else 0o600), "wb")
 
     def _date_files(self) -> Iterator[tuple[str, ...]]:
-        """Give each file the time of its original. Yield by what it is known now, its path, and by what the
-        original was."""
+        """Give each file the time of its original. Yield its new identity, its path, and the original's
+        identity."""
         for member in self._archive.manifest.members:
             if member.path in self.chosen and 0 < member.modified < LATEST:
                 place = self._stage / member.path
@@ -260,7 +262,7 @@ class HomeBuilder:
                 yield str(now.st_ino), str(now.st_mtime_ns), member.path, *old
 
     def _adopt_files(self, files: Sequence[tuple[str, ...]]) -> None:
-        """Refuse a database that is too new, and tell the ledger which files are the ones it published."""
+        """Refuse a database that is too new, and tell the ledger which files are the published ones."""
         with self._open(FILE) as connection:
             version(connection, Path(FILE))
             if connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'prints'").get:
@@ -268,7 +270,7 @@ class HomeBuilder:
                     connection.executemany(RENUMBER, files)
 
     def _forget_trust(self) -> None:
-        """Take back that the owner vouched for files: they are labeled by what else is known of them."""
+        """Forget that the owner vouched for files: they are labeled by what else is known about them."""
         with self._open(PROVENANCE) as connection:
             connection.execute(UNTRUST)
             if connection.changes():
@@ -276,7 +278,7 @@ class HomeBuilder:
 
     @contextmanager
     def _open(self, path: str) -> Iterator[apsw.Connection]:
-        """Open a database of the stage. When it is closed, all of it is in one file."""
+        """Open a database of the stage. When it is closed, everything is in one file."""
         with plainly(Path(path)), closing(apsw.Connection(str(self._stage / path))) as connection:
             yield connection
 

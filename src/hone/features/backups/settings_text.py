@@ -1,4 +1,4 @@
-"""Take statements out of hone.toml: secrets before it is backed up, what may run before it is restored.
+"""Remove statements from hone.toml: secrets before a backup, and what may run before a restore.
 
 Comments, order and everything else stay as the owner wrote them.
 """
@@ -17,7 +17,7 @@ _LINE = regex(r"[^\n]*\n|[^\n]+")
 
 
 class SettingsStatement(Struct, frozen=True):
-    """A value with its key, or any other line, for which `values` is empty."""
+    """A value with its key, or any other line, with empty `values`."""
 
     text: str
     values: tuple[tuple[Key, Any], ...] = ()
@@ -52,8 +52,8 @@ def holds_secret(key: Key, value: Any) -> bool:
 
 
 def remove_secrets(text: str) -> tuple[str, list[str]]:
-    """Return hone.toml without secrets, and the names of the settings that were taken out. A file that is not
-    TOML is redacted as a text."""
+    """Return hone.toml without secrets, and the names of the removed settings. A file that is not TOML is
+    redacted as text."""
     try:
         statements = split_statements(text)
     except tomllib.TOMLDecodeError:
@@ -70,8 +70,8 @@ def remove_secrets(text: str) -> tuple[str, list[str]]:
 
 
 def remove_rules(text: str) -> tuple[str, list[str]]:
-    """Return hone.toml with what decides what may run turned into comments, and the names of these settings.
-    Raises ValueError if that cannot be done safely."""
+    """Return hone.toml with everything that decides what may run commented out, and the names of these
+    settings. Raises ValueError if that is not safely possible."""
     kept, names = [], []
     for each in split_statements(text):
         if any(decides_what_runs(key, value) for key, value in each.values):
@@ -86,7 +86,7 @@ def remove_rules(text: str) -> tuple[str, list[str]]:
 
 
 def split_statements(text: str) -> list[SettingsStatement]:
-    """Raises TOMLDecodeError for a text that is not TOML."""
+    """Split a text into statements. Raises TOMLDecodeError if it is not TOML."""
     tomllib.loads(text)
     lines: list[str] = _LINE.findall(text)
     found: list[SettingsStatement] = []
@@ -130,7 +130,7 @@ def _read_header(line: str) -> Key:
 
 
 def _read_value(lines: list[str], at: int) -> tuple[dict[str, Any], int]:
-    """Return the value that begins in a line, and the line behind it: an array may take several."""
+    """Return the value that begins in a line, and the line after it: an array may take several."""
     for end in range(at + 1, len(lines) + 1):
         try:
             return tomllib.loads("".join(lines[at:end])), end

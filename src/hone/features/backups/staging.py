@@ -1,6 +1,6 @@
-"""A private folder beside a result, in which the result is made. It is locked while somebody uses it.
+"""A private folder next to a result, in which the result is made. It is locked while in use.
 
-A marker in it says that it is unfinished. Without the marker it may be a whole home, so only a folder with
+A marker in it says that it is unfinished. Without the marker it may be a complete home, so only a folder with
 the marker is ever deleted.
 """
 
@@ -19,19 +19,19 @@ RESCUED = "hone-home-left-by-restore-"
 
 @contextmanager
 def open_stage(folder: Path, prefix: str) -> Iterator[Path]:
-    """Make a folder that only its owner can enter. At the end it is deleted, if it is still unfinished.
+    """Yield a folder that only its owner can enter. At the end it is deleted, if it is still unfinished.
     Raises OSError."""
     path, handle = _begin(folder, prefix)
     try:
         yield path
     finally:
-        with suppress(OSError):  # what stays goes with the next one; the result is there or not
+        with suppress(OSError):  # the next stage removes leftovers; the result exists or not
             delete_unfinished(path)
         os.close(handle)
 
 
 def make_place(stage: Path, path: str) -> Path:
-    """Return where a path lies in a stage, in folders that only their owner can enter. Raises OSError."""
+    """Return the place of a path in a stage, in folders that only their owner can enter. Raises OSError."""
     place = stage / path
     for folder in reversed(place.relative_to(stage).parents):
         (stage / folder).mkdir(mode=0o700, exist_ok=True)
@@ -39,17 +39,17 @@ def make_place(stage: Path, path: str) -> Path:
 
 
 def finish(stage: Path) -> None:
-    """Take the marker away: from now on the folder is a whole home. Raises OSError."""
+    """Remove the marker: from now on the folder is a complete home. Raises OSError."""
     sync_tree(stage)
     (stage / MARKER).unlink()
     sync_folder(stage)
 
 
 def sweep_stages(folder: Path, prefix: str) -> list[Path]:
-    """Delete what killed processes left unfinished. Return whole homes that they left, which get a name that
-    can be seen."""
+    """Delete what killed processes left unfinished. Return complete homes that they left, which get a visible
+    name."""
     rescued = []
-    with suppress(OSError):  # a folder one may write to and not read
+    with suppress(OSError):  # a folder one may write to but not read
         for path in sorted(folder.glob(f"{prefix}*")):
             with suppress(OSError):  # in use, somebody else's, or gone
                 found = _sweep(path, prefix)
@@ -58,7 +58,8 @@ def sweep_stages(folder: Path, prefix: str) -> list[Path]:
 
 
 def delete_unfinished(path: Path) -> None:
-    """Delete a folder with the marker in it, the marker last: killed meanwhile, it is still unfinished."""
+    """Delete a folder with the marker in it, the marker last: if killed in between, it is still
+    unfinished."""
     if not (path / MARKER).exists():
         return
     for each in path.iterdir():

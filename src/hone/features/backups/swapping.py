@@ -1,4 +1,4 @@
-"""Put a restored home in the place of another one, with one rename. The other one is kept."""
+"""Replace a home with a restored one, with one rename. The former one is kept."""
 
 import ctypes
 import errno
@@ -11,17 +11,17 @@ from hone.core.visible import visible
 from hone.files.atomic import settle
 
 HERE, EXCHANGE = -100, 2
-"""Arguments of renameat2: paths as they are, and both names swapped at once."""
+"""Arguments of renameat2: unchanged paths, and a swap of both names."""
 
 
 def is_vacant(home: Path) -> bool:
-    """Tell whether there is nothing where a home belongs. Raises OSError."""
+    """Tell whether a home's place is empty. Raises OSError."""
     return not os.path.lexists(home) or (home.is_dir() and not os.listdir(home))
 
 
 def put_in_place(stage: Path, home: Path, now: datetime) -> Path | None:
-    """Give a finished stage the name of the home. Returns where the former home is kept. Raises Refused or
-    StoreError; then the home is as before, unless the error says that it was changed."""
+    """Give a finished stage the name of the home. Return where the former home is kept. Raises Refused or
+    StoreError; then the home is unchanged, unless the error says otherwise."""
     try:
         kept = None if is_vacant(home) else _exchange(stage, home, find_free_name(home, now))
         if kept is None:
@@ -33,7 +33,7 @@ def put_in_place(stage: Path, home: Path, now: datetime) -> Path | None:
 
 
 def find_free_name(home: Path, now: datetime) -> Path:
-    """Return a name beside the home that nothing has."""
+    """Return an unused name next to the home."""
     wanted = home.with_name(f"{home.name}-before-restore-{now:%Y%m%d-%H%M%S}")
     free, number = wanted, 1
     while os.path.lexists(free):
@@ -47,8 +47,8 @@ def _exchange(stage: Path, home: Path, kept: Path) -> Path:
         try:
             return stage.rename(kept)
         except OSError:
-            return stage  # the next restore gives it a name that can be seen
-    home.rename(kept)  # killed here, the home has another name
+            return stage  # the next restore gives it a visible name
+    home.rename(kept)  # if killed here, the home has another name
     try:
         stage.rename(home)
     except OSError:
@@ -58,7 +58,7 @@ def _exchange(stage: Path, home: Path, kept: Path) -> Path:
 
 
 def _swap(one: Path, other: Path) -> bool:
-    """Exchange two names at once; False where the system or the file system cannot. Raises OSError."""
+    """Swap two names at once. Return False if the system or the file system cannot. Raises OSError."""
     rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
     if rename is None:
         return False

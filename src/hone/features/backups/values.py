@@ -11,21 +11,21 @@ from hone.core.errors import Corrupt, Refused
 from hone.core.holding import Backup, Holding
 
 FORMAT = 1
-"""The format of backups that this Hone writes, and the newest one that it reads."""
+"""The backup format that this Hone writes, and the newest one that it reads."""
 SETTINGS = "hone.toml"
 LEDGER_FILES = "journal and skills"
-"""The holding whose files are published from the ledger: they are copied while nobody changes them."""
+"""The holding of files published from the ledger. They are copied while nobody changes them."""
 LOCKS = "locks and caches"
 PLAIN = "-damaged-"
-"""Part of the name of a database that a repair put aside. It is copied as it is."""
+"""Part of the name of a database that a repair put aside. It is copied unchanged."""
 BESIDE_DATABASE = ("-wal", "-shm", "-journal")
 LONGEST = 1_000
-"""Bytes of a path below the home."""
+"""The most bytes of a path below the home."""
 
 
 class BackupMember(Struct, frozen=True):
-    """One file in a backup. `inode` and `modified` are those of the original: the ledger knows a published
-    file by them."""
+    """One file in a backup. `inode` and `modified` are those of the original: the ledger recognizes a
+    published file by them."""
 
     path: str
     size: int
@@ -37,8 +37,8 @@ class BackupMember(Struct, frozen=True):
 
 
 class BackupManifest(Struct, frozen=True):
-    """What is in a backup. `schema` is the version of hone.db, 0 if there was none; `left_out` names what was
-    in the home and is not in the backup."""
+    """The content of a backup. `schema` is the version of hone.db, 0 if there was none; `left_out` names what
+    was in the home but is not in the backup."""
 
     format: int
     hone: str
@@ -65,8 +65,9 @@ def top_of(path: str) -> str:
 
 
 def is_database(path: str) -> bool:
-    """Tell whether a file is copied through SQLite, at one moment, without the files beside it. Databases of
-    Hone lie in the home itself or have the name of their folder. Others, as in a skill, are any files."""
+    """Tell whether a file is copied through SQLite, as of one moment, without the files next to it. Hone's
+    databases are in the home itself or have the name of their folder. Others, as in a skill, are ordinary
+    files."""
     *above, name = path.split("/")
     return name.endswith(".db") and PLAIN not in name and above in ([], [name.removesuffix(".db")])
 
@@ -105,7 +106,7 @@ def choose_members(
     manifest: BackupManifest, holdings: Sequence[Holding], *, with_rules: bool
 ) -> tuple[frozenset[str], Mapping[str, list[str]]]:
     """Return the paths to restore, and those to leave out by the name of their holding. This Hone's own table
-    decides, never what a manifest says of itself. A name that it does not know belongs to a plugin."""
+    decides, never a claim of the manifest. An unknown name belongs to a plugin."""
     chosen: set[str] = set()
     left: dict[str, list[str]] = {}
     for member in manifest.members:

@@ -32,7 +32,7 @@ from hone.stores.database import MIGRATIONS, plainly
 
 PREFIX = ".hone-backup-"
 UNLINKABLE = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK)
-"""How a file system says that it knows no second name for a file."""
+"""Errors by which a file system says that it does not support hard links."""
 
 
 class WrittenBackup(Struct, frozen=True):
@@ -53,9 +53,9 @@ def write_backup(
     force: bool,
     address: str = "",
 ) -> WrittenBackup:
-    """Write a backup of a home to a file, which has its name when it is complete and was read back. `address`
-    is that of its database, if it is elsewhere. Raises Refused or StoreError; then nothing was written, and a
-    file that was there is as before."""
+    """Write a backup of a home to a file, which gets its name when it is complete and was read back.
+    `address` is that of its remote database. Raises Refused or StoreError; then nothing was written, and an
+    existing file is unchanged."""
     home, folder = Path(os.path.realpath(home)), Path(os.path.realpath(file.parent))
     target = folder / file.name
     _check_target(home, target, force=force)
@@ -78,7 +78,7 @@ def write_backup(
 
 
 def verify_backup(file: Path, report: Report) -> tuple[BackupManifest, int]:
-    """Read a backup, compare it with its manifest and check its databases. Returns its manifest and the size
+    """Read a backup, compare it with its manifest and check its databases. Return its manifest and the size
     of the file. Raises StoreError, Corrupt if it is damaged, Refused if it is too new."""
     with TemporaryDirectory(prefix=PREFIX) as name, open_archive(file) as archive:
         manifest = archive.manifest
@@ -99,7 +99,7 @@ def verify_backup(file: Path, report: Report) -> tuple[BackupManifest, int]:
 
 
 def check_room(folder: Path, size: int) -> None:
-    """Raise StoreError if so many bytes do not fit into a folder."""
+    """Raise StoreError if this many bytes do not fit into a folder."""
     free = shutil.disk_usage(folder).free
     if size > free:
         raise StoreError(
@@ -109,7 +109,7 @@ def check_room(folder: Path, size: int) -> None:
 
 
 def check_database_at(path: Path, name: Path) -> None:
-    """Raise Corrupt unless SQLite finds a database in order; `name` is what it is called."""
+    """Raise Corrupt unless SQLite finds no damage; `name` is the name in the error."""
     with plainly(name):
         connection = apsw.Connection(str(path))
         try:

@@ -1,4 +1,4 @@
-"""Edit journal and skills as files where a database elsewhere serves them: `hone pull` and `hone push`.
+"""Edit journal and skills as files when a remote database serves them: `hone pull` and `hone push`.
 
 - Checkout: a folder with the journal and the active skills as files. The home is one, and so is any folder
   that was pulled into.

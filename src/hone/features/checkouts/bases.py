@@ -1,4 +1,4 @@
-"""Keep what was last pulled: in a file of the checkout, or with the database for the home.
+"""Record what was last pulled: in a file of the checkout, or in the database for the home.
 
 The home has no such file: the database remembers which files were published there or pulled.
 """
@@ -20,15 +20,15 @@ from hone.files.atomic import write
 
 MANIFEST = ".hone-checkout.json"
 ANCHORS = 5
-"""Changes by which a checkout knows its ledger again, in whatever database that lies."""
+"""Changes by which a checkout recognizes its ledger, in whatever database that is."""
 VERSION = 1
 
 Written = Mapping[tuple[Target, str], tuple[str, PublishedFile] | None]
-"""The digest of the new base of each place, and the file that lies there; None if it has no base any more."""
+"""The digest of the new base of each place, and the file there; None if it has no base any more."""
 
 
 class Manifest(Struct, frozen=True):
-    """What a checkout was pulled from, and the base of each place. `anchors` are times of changes by id."""
+    """Where a checkout was pulled from, and the base of each place. `anchors` are times of changes by id."""
 
     version: int = VERSION
     database: str = ""
@@ -40,16 +40,16 @@ class Bases(Protocol):
     """What was last pulled or pushed."""
 
     async def load(self, targets: set[Target]) -> Mapping[str, BaseFile]:
-        """Return the bases by place. `targets` are those that are known or lie there."""
+        """Return the bases by place. `targets` are those that are known or on disk."""
         ...
 
     async def save(self, written: Written) -> None:
-        """Note what lies in the checkout now."""
+        """Record the current files of the checkout."""
         ...
 
 
 class ManifestBases:
-    """The bases of a folder, in a file of it. Raises Refused for a checkout of something else."""
+    """The bases of a folder, in a file of it. Raises Refused for a checkout of another ledger."""
 
     def __init__(self, folder: Path, ledger: Ledger, database: str) -> None:
         self._path = folder / MANIFEST
@@ -83,8 +83,8 @@ class ManifestBases:
             raise StoreError(f"{self._path} cannot be written: {error.strerror}.") from error
 
     async def _is_ours(self, known: Manifest) -> bool:
-        """Tell whether this ledger has the changes that were there at the last pull. Where it has none of
-        them, as before the first one, the address decides."""
+        """Tell whether this ledger has the changes of the last pull. If it has none of them, as before the
+        first one, the address decides."""
         found = False
         for id, at in known.anchors.items():
             try:
@@ -98,7 +98,7 @@ class ManifestBases:
 
 
 def read_manifest(path: Path) -> Manifest | None:
-    """Return None if there is none. Raises Refused if it cannot be used."""
+    """Return the manifest, None if there is none. Raises Refused if it cannot be used."""
     try:
         data = path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
@@ -136,7 +136,7 @@ class HomeBases:
         }
 
     async def save(self, written: Written) -> None:
-        """What lies there and is not the base itself counts as edited, also after a move to SQLite."""
+        """Save the bases. Anything but the base itself counts as edited, also after a move to SQLite."""
         noted = {key: None if each is None else _note(*each) for key, each in written.items()}
         if noted:
             await self._ledger.mark_published(noted)

@@ -1,4 +1,4 @@
-"""Merge the files of a target three ways: the base, what is known now, and what lies in the checkout."""
+"""Merge the files of a target three-way: the base, what is known now, and the files of the checkout."""
 
 from collections.abc import Mapping
 
@@ -25,12 +25,12 @@ class Sides(Struct, frozen=True):
 
     @property
     def edited(self) -> list[str]:
-        """Return the places that somebody wrote since the base."""
+        """Return the places that were edited since the base."""
         return sorted(place for place, data in self.saved.items() if digest(data) != self._base_digest(place))
 
     @property
     def missing(self) -> list[str]:
-        """Return the places that somebody removed since the base, and that are known still."""
+        """Return the places that were removed since the base and are still known."""
         return sorted(place for place in self.base.keys() - self.saved.keys() if place in self.now)
 
     def _base_digest(self, place: str) -> str:
@@ -38,16 +38,16 @@ class Sides(Struct, frozen=True):
 
 
 class MergedTarget(Struct, frozen=True):
-    """What the files become; `notices` are plain sentences."""
+    """The merged files; `notices` are plain sentences."""
 
     files: Files
     notices: tuple[str, ...] = ()
 
 
 def merge_target(sides: Sides) -> MergedTarget:
-    """A file that is missing in the checkout was not removed: it comes back. Where both sides changed the
-    same place, both are kept; in scripts, and where two versions of a line would break a skill, those of the
-    checkout stand. Raises StoreError if nobody can merge it."""
+    """Merge a target. A file that is missing in the checkout was not removed: it comes back. If both sides
+    changed the same place, both are kept; in scripts, and where two versions of a line would break a skill,
+    the checkout wins. Raises StoreError if nobody can merge it."""
     merged = _merge(sides, both=True)
     if places.is_journal(sides.target) or _is_valid(sides.target, merged.files):
         return merged

@@ -13,7 +13,7 @@ from hone.files.tree import FileTree
 
 
 def find_folder(hone: Hone, named: Path | None) -> Path:
-    """Return the folder that was named, or the one that we are in if it is a checkout, or the home."""
+    """Return the named folder, or the current one if it is a checkout, or the home."""
     if named is not None:
         return named.expanduser().resolve()
     here = Path.cwd()
@@ -21,7 +21,7 @@ def find_folder(hone: Hone, named: Path | None) -> Path:
 
 
 def open_checkout(hone: Hone, folder: Path, *, make: bool, dry_run: bool = False) -> Checkout:
-    """Raises Refused where there is none, or none can be made."""
+    """Open a checkout. Raises Refused if there is none, or none can be made."""
     if not hone.settings.database:
         raise Refused(
             f"The files in {visible(str(hone.home))} are your journal and skills: edit them there, and Hone "

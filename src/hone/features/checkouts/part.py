@@ -21,7 +21,7 @@ class CheckoutsPart(Part):
         self._hone = hone
 
     async def checks(self) -> list[tuple[bool, str]]:
-        """Tell about files in the home that were edited as if they counted."""
+        """Report files in the home that were edited as if they counted."""
         hone = self._hone
         if not hone.settings.database:
             return []

@@ -1,4 +1,4 @@
-"""Read the files of a checkout. No link is followed, and what is no file is named."""
+"""Read the files of a checkout. Links are not followed, and anything but a file is reported."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -18,8 +18,8 @@ _PATIENCE = "Close it there and try again."
 
 
 def read_folder(tree: FileTree, known: Mapping[str, Target]) -> LocalFolder:
-    """`known` are the places of files that are known, by place; anything else may be new. Raises StoreError
-    if the folder cannot be read."""
+    """Read a folder. `known` are the places of known files; anything else may be new. Raises StoreError if
+    the folder cannot be read."""
     found: dict[Target, dict[str, LocalFile]] = {}
     faulty: set[Target] = set()
     problems: list[str] = []
@@ -43,7 +43,7 @@ def read_folder(tree: FileTree, known: Mapping[str, Target]) -> LocalFolder:
 def _find_new(
     tree: FileTree, known: Mapping[str, Target], problems: list[str]
 ) -> Iterator[tuple[str, Target]]:
-    """Yield files of skills that are not known yet, and note what cannot be one."""
+    """Yield files of unknown skills, and note what cannot be one."""
     folders: dict[str, list[FoundFile]] = {}
     for each in tree.listing(places.SKILLS, most=MOST):
         if not each.path.startswith(f"{places.ARCHIVE}/") and each.path not in known:

@@ -1,7 +1,7 @@
-"""Pull what is known into a checkout, and push what somebody edited there.
+"""Pull what is known into a checkout, and push what was edited there.
 
-Each target is done by itself. A pull or a push that is cut off is continued by the next one: what was written
-or recorded counts as changed on both sides, and merges to itself.
+Each target is handled separately. The next pull or push continues one that was cut off: what was written or
+recorded counts as changed on both sides, and merges to itself.
 """
 
 import asyncio
@@ -48,13 +48,13 @@ from hone.knowledge.skills.folder import EditFolder
 from hone.knowledge.skills.naming import SHAPE
 
 TRIES = 5
-"""How often an edit is merged anew because others were faster."""
+"""How often an edit is merged again because others were faster."""
 AUTHOR = Author(Actor.OWNER, tool="hone push")
 _Written = dict[tuple[Target, str], tuple[str, PublishedFile] | None]
 
 
 class _State(Struct, frozen=True):
-    """All sides at one moment. `archived` are skills that are put away; a checkout has none of them."""
+    """All sides at one moment. `archived` skills are in no checkout."""
 
     held: Mapping[Target, Held]
     archived: frozenset[Target]
@@ -67,7 +67,7 @@ class _State(Struct, frozen=True):
         return sorted(every - self.local.faulty, key=lambda each: (not places.is_journal(each), each))
 
     def is_same(self, target: Target) -> bool:
-        """Tell whether all three sides are the same: then nothing of it has to be loaded."""
+        """Tell whether all three sides are the same: then nothing has to be loaded."""
         known = dict(places.places(target, self.held.get(target, {})))
         local = {place: each.file.digest for place, each in self.local.files.get(target, {}).items()}
         return known == local and all(
@@ -85,7 +85,7 @@ class Checkout:
         self._bases = bases
 
     async def pull(self, *, dry_run: bool = False) -> SyncReport:
-        """Bring the files up to date, merged with what was edited. Nothing is recorded."""
+        """Update the files, merged with what was edited. Nothing is recorded."""
         report = SyncReport(await self._ledger.latest())
         with self._locked(dry_run):
             state = await self._look()
@@ -101,8 +101,8 @@ class Checkout:
         return report
 
     async def push(self, *, dry_run: bool = False) -> SyncReport:
-        """Record what was edited as the owner's, merged with what is known by now. In a dry run everything is
-        checked, and nothing is recorded or written."""
+        """Record what was edited as the owner's, merged with what is known now. A dry run checks everything,
+        and neither records nor writes anything."""
         report = SyncReport(await self._ledger.latest())
         keeper = self._keeper.stage()[0] if dry_run else self._keeper
         with self._locked(dry_run):
@@ -120,7 +120,7 @@ class Checkout:
 
     @contextmanager
     def _locked(self, dry_run: bool) -> Iterator[None]:
-        """Let one pull or push of a folder run at a time."""
+        """Allow one pull or push of a folder at a time."""
         if dry_run:
             yield
             return
@@ -175,7 +175,7 @@ class Checkout:
         *,
         dry_run: bool,
     ) -> _Written:
-        """Put the merged files into the checkout. Return what is the base of each place from now on."""
+        """Write the merged files to the checkout. Return the new base of each place."""
         lying = state.local.files.get(sides.target, {})
         written: _Written = {}
         for place in sorted({*sides.base, *sides.now, *sides.saved, *merged.files}):
@@ -194,12 +194,12 @@ class Checkout:
             if name and file:
                 if sides.base.get(place) != BaseVersion(name, base[place]) or file != (found and found.file):
                     written[sides.target, place] = name, file
-            elif place in sides.base and file is None:  # what was edited keeps its base
+            elif place in sides.base and file is None:  # an edited file keeps its base
                 written[sides.target, place] = None
         return written
 
     def _put(self, place: str, data: bytes | None, found: LocalFile | None) -> PublishedFile | None:
-        """Raises Busy if somebody saved it meanwhile."""
+        """Write a file. Raises Busy if somebody has saved it in the meantime."""
         over = found.file if found else None
         if data is None:
             if found:
@@ -247,8 +247,8 @@ class Checkout:
 
 
 async def _record(keeper: Keeper, sides: Sides, merged: MergedTarget) -> Entry | None:
-    """Record what the merge makes of a target. Return None if it is known already. Raises Conflict if it is
-    no longer what was merged with."""
+    """Record the merge of a target. Return None if it is known already. Raises Conflict if the known side has
+    changed since the merge."""
     target = sides.target
     if merged.files == sides.now:
         return None
@@ -272,7 +272,7 @@ def _by_path(target: Target, files: Files) -> Files:
 
 @contextmanager
 def _noting(report: SyncReport, what: str = "") -> Iterator[None]:
-    """Note why a target could not be done, and let the others be done."""
+    """Note why a target failed, and continue with the others."""
     try:
         yield
     except HoneError as error:
@@ -286,7 +286,7 @@ def _active(held: Held) -> Held:
 
 
 async def _load_contents(ledger: Ledger, digests: set[str]) -> Mapping[str, bytes]:
-    """Return those that are there; one may have been erased."""
+    """Return the existing contents; one may have been erased."""
     if not digests:
         return {}
     try:

@@ -23,15 +23,15 @@ class BaseVersion(Struct, frozen=True):
 
 
 class LocalFile(Struct, frozen=True):
-    """A file as it lies in the checkout, and by what to know it again."""
+    """A file of the checkout, and how to recognize it."""
 
     data: bytes
     file: PublishedFile
 
 
 class LocalFolder(Struct, frozen=True):
-    """The files of a checkout by target and place. `faulty` are targets with something that is no file, or
-    cannot be read; `problems` say what."""
+    """The files of a checkout by target and place. `faulty` are targets with something that is not a file, or
+    cannot be read; `problems` describe them."""
 
     files: Mapping[Target, Mapping[str, LocalFile]]
     faulty: frozenset[Target] = frozenset()
@@ -39,7 +39,7 @@ class LocalFolder(Struct, frozen=True):
 
 
 class SyncAction(StrEnum):
-    """What became of a file, or would become of it."""
+    """What happened to a file, or would happen to it."""
 
     WRITTEN = "written"
     MERGED = "merged with your edit"
@@ -48,7 +48,7 @@ class SyncAction(StrEnum):
 
 
 class FileAction(Struct, frozen=True):
-    """`change` is the one that a push recorded it as; None in a dry run."""
+    """`change` is the change by which a push recorded it; None in a dry run."""
 
     place: str
     action: SyncAction
@@ -56,7 +56,7 @@ class FileAction(Struct, frozen=True):
 
 
 class SyncReport(Struct):
-    """What a pull or a push did. `edited` are files to push, `waiting` counts those to pull."""
+    """The result of a pull or a push. `edited` are files to push, `waiting` counts those to pull."""
 
     upto: ChangeId
     actions: list[FileAction] = field(default_factory=list)

@@ -20,7 +20,7 @@ PLACES = ("MEMORY.md*", "USER.md*", ".MEMORY.md*", ".USER.md*", "projects/", "sk
 
 
 def note_checkout(home: Path, folder: Path) -> None:
-    """Remember a folder. What goes wrong here does not keep anybody from pulling."""
+    """Remember a folder. An error here must not prevent a pull."""
     with suppress(OSError):
         handle = acquire(home / f"{FILE}.lock")
         try:
@@ -46,7 +46,7 @@ def _save(home: Path, folders: Sequence[Path]) -> None:
 
 
 class CheckoutEraser:
-    """Takes words out of the files of every checkout on this machine."""
+    """Removes words from the files of every checkout on this machine."""
 
     def __init__(self, hone: Hone) -> None:
         self._home = hone.home
@@ -59,7 +59,8 @@ class CheckoutEraser:
         return found
 
     async def erase(self, what: Erasure) -> Sequence[str]:
-        """Checkouts on other machines are out of reach. What they edited cannot be pushed before a pull."""
+        """Erase. Checkouts on other machines are out of reach, but what they edited cannot be pushed before a
+        pull."""
         scrub = Scrubber(what.words)
         for folder in list_checkouts(self._home):
             await self._eraser(folder).erase(replace(what, files=()))

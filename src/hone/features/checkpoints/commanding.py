@@ -1,8 +1,8 @@
 """Watch a folder while commands run in it, and record what they changed.
 
 Changes between two commands are the user's or another tool's. Changes while a command runs are the command's.
-A process in the background is different: the user works beside it. What changes is taken for its work only
-during the turn that started it.
+A background process is different: the user works at the same time. Changes count as its work only during the
+turn that started it.
 """
 
 import asyncio
@@ -17,12 +17,12 @@ from hone.features.checkpoints.store import CheckpointStore
 from hone.features.checkpoints.values import ChangeDraft, TurnMark
 
 WIDEST = 120
-"""Characters of a command that are kept, to name it in a list."""
+"""The most characters of a command to keep, to name it in a list."""
 
 
 @dataclass(eq=False)
 class CommandRun:
-    """A command that runs. `since` is the last change that was stored before it."""
+    """A running command. `since` is the last change that was stored before it."""
 
     mark: TurnMark
     by: str
@@ -41,7 +41,7 @@ class CommandWatch:
         self._turn = asyncio.Lock()
 
     async def enter(self, run: CommandRun) -> None:
-        """Get ready for a command. Raises TooMany, OSError or StoreError; then it is not watched."""
+        """Prepare for a command. Raises TooMany, OSError or StoreError; then it is not watched."""
         async with self._turn:
             if self._is_too_large:
                 raise TooMany
@@ -54,7 +54,7 @@ class CommandWatch:
             self._running.append(run)
 
     async def leave(self, run: CommandRun, *, discard: bool) -> None:
-        """Record what a command changed, unless it is to be discarded: then nobody can tell whose it is."""
+        """Record what a command changed, unless that is to be discarded because its author is unknown."""
         async with self._turn:
             self._running.remove(run)
             if not discard:
@@ -65,7 +65,7 @@ class CommandWatch:
             await asyncio.to_thread(self._snapshot.close)
 
     def _responsible(self, mark: TurnMark) -> CommandRun | None:
-        """Return the command that what has changed up to now is put down to."""
+        """Return the command that counts as the author of changes up to now."""
         for run in reversed(self._running):
             if not run.background or run.mark == mark:
                 return run

@@ -25,7 +25,7 @@ from hone.features.checkpoints.text import (
 from hone.features.checkpoints.values import RewindPlan, TurnChanges
 
 LATEST = 200
-"""Sessions that are searched for one that changed files in this folder."""
+"""How many sessions to search for one that changed files in this folder."""
 NONE_HERE = "No session has changed files in this folder. Name one: hone rewind SESSION"
 EPILOG = """\b
 Examples:
@@ -38,7 +38,7 @@ Examples:
 
 
 class RewindRequest(msgspec.Struct, frozen=True):
-    """What was asked for on the command line."""
+    """The command line's request."""
 
     session: str = ""
     turn: int | None = None
@@ -95,7 +95,7 @@ def rewind(options: Options, /, **given: object) -> int:
 
 
 async def find_session(hone: Hone, beginning: str) -> FoundSession | None:
-    """Return the session of that id or, if there is none, the last one that changed files in this folder."""
+    """Return the session with that id or, without one, the last one that changed files in this folder."""
     history = hone.part(CheckpointsPart).service.history
     if beginning:
         id = await hone.sessions.find(beginning)
@@ -153,8 +153,8 @@ def _act(options: Options, found: FoundSession, request: RewindRequest) -> int:
 
 
 async def _apply(hone: Hone, plan: RewindPlan, *, conversation: bool) -> tuple[RewindPlan, str | None]:
-    """Rewind the files, and the conversation if that is wanted: returns the new session, empty for one that
-    begins with nothing."""
+    """Rewind the files, and the conversation if requested. Return the new session, empty for one that begins
+    with nothing."""
     history = hone.part(CheckpointsPart).service.history
     if not conversation or plan.redoes:
         return await history.apply(plan), None

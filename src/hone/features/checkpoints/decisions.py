@@ -1,4 +1,4 @@
-"""Decide what a rewind does to each path. Pure functions: they look at no disk and no store."""
+"""Decide what a rewind does to each path. Pure functions: they read no disk and no store."""
 
 import json
 from collections import defaultdict
@@ -21,13 +21,13 @@ def find_turns(transcript: Transcript) -> list[Node]:
 
 
 def anchor_of(node: Node) -> str:
-    """Identify a message within its session, also after older messages were summarized."""
+    """Identify a message within its session, even after older messages were summarized."""
     return f"{node.digest[:32]}@{int(node.at.timestamp() * 1_000_000):x}"
 
 
 def complete(changes: Sequence[FileChange], now: States) -> list[FileChange]:
-    """Find out what became of changes that were begun and not finished, from what was there next. Leaves out
-    those that were not made; one that nobody can tell from the user's work stays open."""
+    """Resolve changes that were begun and not finished, by the next known state. Leave out those that were
+    not made; one that cannot be told from the user's work stays open."""
     following = dict(now)
     kept: list[FileChange] = []
     for change in reversed(changes):
@@ -43,13 +43,13 @@ def complete(changes: Sequence[FileChange], now: States) -> list[FileChange]:
 
 
 def _is_made(change: FileChange, found: PathState) -> bool:
-    """Tell whether a change was made, from what is there. A folder that was missing is taken for the tool's:
+    """Tell whether a change was made, from the current state. A folder that was missing counts as the tool's:
     it is only ever removed when it is empty."""
     return found.digest in change.expected or (found.kind is PathKind.FOLDER and change.before is None)
 
 
 def plan_steps(changes: Iterable[FileChange], now: States) -> tuple[RewindStep, ...]:
-    """Return a step for each path. `changes` are those to take back, in order."""
+    """Return a step for each path. `changes` are those to undo, in order."""
     by_path: dict[Path, list[FileChange]] = defaultdict(list)
     for change in changes:
         by_path[change.path].append(change)
@@ -58,15 +58,15 @@ def plan_steps(changes: Iterable[FileChange], now: States) -> tuple[RewindStep, 
 
 
 def trace(path: Path, changes: Sequence[FileChange], now: PathState | None) -> RewindStep | None:
-    """Follow the changes of a path back as far as each left what the next one, or the disk, has. So whatever
-    somebody else wrote in between is where it ends. None if there is nothing to do and nothing to say."""
+    """Trace the changes of a path back for as long as each one's result is what the next one, or the disk,
+    has. What somebody else wrote in between ends the trace. Return None if there is nothing to do or say."""
     state = now
     undone: list[int] = []
     for change in reversed(changes):
         left = _obstacle(change, state)
         if left:
             if not undone and state == changes[0].before:
-                return None  # somebody has taken it back already
+                return None  # somebody has undone it already
             silent = _is_folder(change) or state == changes[0].before
             return RewindStep(path, now, state, tuple(undone), "" if silent else left)
         undone.append(change.id)
@@ -75,7 +75,7 @@ def trace(path: Path, changes: Sequence[FileChange], now: PathState | None) -> R
 
 
 def _obstacle(change: FileChange, state: PathState | None) -> str:
-    """Say why a change cannot be taken back from this state; empty if it can."""
+    """Return why a change cannot be undone from this state; empty if it can."""
     if change.open:
         return UNKNOWN
     if state != change.after:
@@ -88,7 +88,8 @@ def _is_folder(change: FileChange) -> bool:
 
 
 def order_steps(steps: Iterable[RewindStep]) -> list[RewindStep]:
-    """Put removals first, the deepest path first; then what is made or replaced, the highest first."""
+    """Order steps: removals first, the deepest path first; then creations and replacements, the highest
+    first."""
     acting = [step for step in steps if step.acts]
     clearing = [step for step in acting if step.target is None]
     making = [step for step in acting if step.target is not None]
@@ -100,8 +101,8 @@ def order_steps(steps: Iterable[RewindStep]) -> list[RewindStep]:
 
 
 def expected_digests(call: ToolCall, before: bytes | None) -> tuple[str, ...]:
-    """Return what a file can hold after this call. A process that is killed right after it wrote the file has
-    not noted what it wrote; by these digests its work is told from the user's."""
+    """Return the possible digests of a file after this call. A process that is killed right after writing the
+    file has not noted its content; these digests distinguish its work from the user's."""
     texts = {name: value for name, value in _arguments(call).items() if isinstance(value, str)}
     if "content" in texts:
         return (_digest(texts["content"]),)
@@ -135,12 +136,12 @@ def _digest(text: str) -> str:
 
 
 def is_background(call: ToolCall) -> bool:
-    """Tell whether a call starts a process that continues after it."""
+    """Tell whether a call starts a process that outlives it."""
     return _arguments(call).get("background") is True
 
 
 def _arguments(call: ToolCall) -> dict[str, object]:
-    """Return nothing for what is no JSON object."""
+    """Return the arguments; nothing unless they are a JSON object."""
     try:
         given = json.loads(call.arguments)
     except (ValueError, RecursionError):

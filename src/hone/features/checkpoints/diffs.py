@@ -19,11 +19,11 @@ from hone.features.checkpoints.text import NOTHING
 from hone.features.checkpoints.values import FileChange, PathState
 
 MOST = 400
-"""Lines of a diff that are shown at once."""
+"""The most lines of a diff to show at once."""
 
 
 async def show_diff(state: ChatState, argument: str) -> str:
-    """Compare each file with its state before the first change that still stands."""
+    """Compare each file with its state before the first change that was not undone."""
     service = state.hone.part(CheckpointsPart).service
     if not len(state.session.transcript):
         return NOTHING
@@ -41,7 +41,7 @@ async def show_diff(state: ChatState, argument: str) -> str:
 
 
 def find_first(changes: Iterable[FileChange]) -> list[FileChange]:
-    """Return the first change of each path that was not taken back, by path."""
+    """Return the first change of each path that was not undone, by path."""
     first: dict[Path, FileChange] = {}
     for change in sorted(changes, key=lambda each: each.id):
         if not change.taken_back:
@@ -64,7 +64,7 @@ async def _content(store: CheckpointStore, state: PathState | None) -> bytes:
 
 
 def compare(name: str, before: bytes | None, after: bytes | None) -> Iterator[str]:
-    """Yield a unified diff; None stands for a file that is not there. Nothing if both are the same."""
+    """Yield a unified diff; None stands for a missing file. Yield nothing if both are the same."""
     if before == after:
         return
     if b"\0" in (before or b"") + (after or b""):

@@ -1,6 +1,6 @@
 """Look at a path and restore it. No link is followed: neither the path itself nor a folder on the way.
 
-A recorded path is a real one, so each folder on its way must still be a folder and not a link to one.
+A recorded path is real, so each folder on its way must still be a folder and not a link.
 """
 
 import errno
@@ -18,7 +18,7 @@ from hone.features.checkpoints.values import UNREAD, PathKind, PathState
 from hone.files.atomic import draft, open_file, sweep, sync, sync_folder
 
 LARGEST = 64 * 2**20
-"""Bytes of a file that is read and kept. The file tools write no larger ones."""
+"""The most bytes of a file to read and keep. The file tools write no larger ones."""
 _ENTER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _LIST = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _KINDS = {stat.S_IFREG: PathKind.FILE, stat.S_IFLNK: PathKind.LINK, stat.S_IFDIR: PathKind.FOLDER}
@@ -27,11 +27,11 @@ _NOWHERE = (FileNotFoundError, NotADirectoryError)
 
 
 class Touched(OSError):
-    """What is at the path is no longer what was expected there."""
+    """The path has changed since it was checked."""
 
 
 def look(path: Path) -> PathState | None:
-    """Return what is at a path. Raises OSError for what cannot be read."""
+    """Return the state of a path. Raises OSError if it cannot be read."""
     try:
         with open_parent(path) as folder:
             return look_at(folder, path.name)
@@ -40,7 +40,7 @@ def look(path: Path) -> PathState | None:
 
 
 def read(path: Path) -> tuple[PathState | None, bytes]:
-    """Return what is at a path together with its content, which is empty if it has none or is too large."""
+    """Return the state of a path with its content, which is empty if it has none or is too large."""
     try:
         with open_parent(path) as folder:
             return read_at(folder, path.name)
@@ -49,7 +49,8 @@ def read(path: Path) -> tuple[PathState | None, bytes]:
 
 
 def look_at(folder: int, name: str) -> PathState | None:
-    """Do the same in an open folder, with a digest that needs no memory for the content."""
+    """Return the state of a path in an open folder, with a digest that does not hold the content in
+    memory."""
     found = _open_state(folder, name)
     if not isinstance(found, BufferedReader):
         return found
@@ -73,7 +74,7 @@ def read_at(folder: int, name: str) -> tuple[PathState | None, bytes]:
 
 
 def _open_state(folder: int, name: str) -> PathState | BufferedReader | None:
-    """Open a file that is to be read; of anything else, return the state."""
+    """Open a file to read; for anything else, return the state."""
     try:
         status = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except _NOWHERE:
@@ -92,8 +93,8 @@ def _unread(status: os.stat_result) -> str:
 
 
 def restore(path: Path, expected: PathState | None, target: PathState | None, content: bytes) -> None:
-    """Put `target` in the place of what is `expected` there; durable when it returns. Raises Touched if
-    something else is there, and OSError; then nothing was changed."""
+    """Replace `expected` with `target`; durable when this returns. Raises Touched if something else is there,
+    and OSError; then nothing was changed."""
     with open_parent(path) as folder:
         if look_at(folder, path.name) != expected:
             raise Touched(errno.EBUSY, "it was changed this very moment")
@@ -112,8 +113,8 @@ def restore(path: Path, expected: PathState | None, target: PathState | None, co
 
 
 def needs_two_steps(before: PathState | None, after: PathState | None) -> bool:
-    """Tell whether nothing is there for a moment while one takes the place of the other. Only a file can
-    replace something in one step, and no folder."""
+    """Tell whether the path is briefly missing during the replacement. Only a file can replace something in
+    one step, and no folder."""
     if before is None or after is None:
         return False
     return PathKind.FOLDER in (before.kind, after.kind) or after.kind is PathKind.LINK
@@ -166,14 +167,14 @@ def _take_owner(file: int, like: os.stat_result) -> None:
 
 
 def sweep_beside(path: Path) -> None:
-    """Remove what a killed process left beside a path."""
+    """Remove a killed process's leftovers next to a path."""
     with suppress(OSError), open_parent(path) as folder:
         sweep(folder)
 
 
 @contextmanager
 def open_parent(path: Path) -> Iterator[int]:
-    """Open the folder that a path is in. Raises OSError if a part of the way is missing or a link."""
+    """Open the folder of a path. Raises OSError if a part of the way is missing or a link."""
     root = os.open("/", _ENTER)
     try:
         folder = _descend(root, path.parts[1:-1])
@@ -186,7 +187,7 @@ def open_parent(path: Path) -> Iterator[int]:
 
 
 def _descend(root: int, names: Sequence[str]) -> int:
-    """Open a folder below another one, a step at a time, so that it can be listed."""
+    """Open a folder below another one, step by step, so that it can be listed."""
     here = os.dup(root)
     try:
         for name in names:
@@ -199,8 +200,7 @@ def _descend(root: int, names: Sequence[str]) -> int:
 
 
 class FolderReader:
-    """Opens files below a folder by relative path, as a folder of theirs after the other is named. Close it
-    after use."""
+    """Opens files below a folder by relative path, given in order of their folders. Close it after use."""
 
     def __init__(self, root: Path) -> None:
         self._root = os.open(root, _ENTER)
@@ -214,8 +214,8 @@ class FolderReader:
         os.close(self._root)
 
     def find(self, path: str) -> tuple[int, str]:
-        """Return the descriptor of the folder that a path is in, until the next call, and its name there.
-        Raises OSError."""
+        """Return the descriptor of a path's folder, valid until the next call, and the name in it. Raises
+        OSError."""
         folder, _, name = path.rpartition("/")
         if self._handle < 0 or folder != self._folder:
             self._leave()

@@ -1,4 +1,4 @@
-"""Erase file versions with words that are to go, and the versions of an erased conversation."""
+"""Erase file versions that contain words to erase, and the versions of an erased conversation."""
 
 import secrets
 from collections.abc import Iterator, Sequence
@@ -23,8 +23,8 @@ MOVE = "UPDATE changes SET anchor = ? WHERE session = ? AND anchor = ?"
 
 
 class CheckpointEraser:
-    """A version that holds the words goes; its file can no longer be taken back to it. Turns of messages that
-    were erased are named anew, by their time."""
+    """Deletes versions that contain the words; their files can no longer be rewound to them. Turns of erased
+    messages get new names, by their time."""
 
     def __init__(self, hone: Hone) -> None:
         self._hone = hone
@@ -49,8 +49,8 @@ class CheckpointEraser:
         return await purge(file, what) if file.exists() else ()
 
     def _open(self) -> list[CheckpointStore]:
-        """Return the file of this home, and the rows of all machines: words go wherever they were written. A
-        home whose data has moved still has its file."""
+        """Return the file of this home, and the rows of all machines: words are erased wherever they were
+        written. A home whose data has moved still has its file."""
         home, clock, rows = self._hone.home, self._hone.clock, self._hone.stores.machine_rows
         stores = [CheckpointStore(home, clock)]
         if rows:
@@ -106,7 +106,7 @@ def _holding(connection: RowConnection, what: Erasure) -> list[str]:
 
 
 def _blobs(connection: RowConnection, scrub: Scrubber) -> Iterator[str]:
-    """Yield the contents that hold the words. One that cannot be read may hold them."""
+    """Yield the contents that hold the words. An unreadable one may hold them."""
     rows: list[Any] = connection.execute("SELECT digest FROM blobs").fetchall()
     for (name,) in rows:
         data = connection.execute("SELECT data FROM blobs WHERE digest = ?", (name,)).get

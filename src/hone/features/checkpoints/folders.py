@@ -1,4 +1,4 @@
-"""Know the folders below a folder, and list again only those that have changed."""
+"""Track the folders below a folder, and list again only those that have changed."""
 
 import os
 import stat
@@ -10,9 +10,9 @@ from typing import NamedTuple
 from hone.files.watching import MARKERS, WHOLE_NAMES
 
 MOST = 100_000
-"""Names that are listed. A folder with more is none that somebody works on as one project."""
+"""The most names to list. Nobody works on a larger folder as one project."""
 TICK = 20_000_000
-"""Nanoseconds in which a folder may change twice and look the same."""
+"""Nanoseconds within which a folder may change twice and look the same."""
 
 
 class TooMany(Exception):
@@ -22,7 +22,7 @@ class TooMany(Exception):
 class _Listing(NamedTuple):
     changed: int
     fresh: bool
-    """Whether it was listed so soon after a change that another one may have gone unnoticed."""
+    """Whether it was listed so soon after a change that another one may have been missed."""
     mode: int
     folders: tuple[str, ...]
     files: tuple[str, ...]
@@ -32,8 +32,8 @@ _UNLISTED = _Listing(0, True, 0, (), ())
 
 
 class FolderList:
-    """`look` returns all folders with their modes, by relative path. Folders that a program fills as a whole,
-    such as node_modules, are left out, and so is `hidden`. Raises TooMany and OSError."""
+    """`look` returns all folders with their modes, by relative path. Folders that a program fills, such as
+    node_modules, are left out, and so is `hidden`. Raises TooMany and OSError."""
 
     def __init__(self, root: Path, hidden: Path, now: Callable[[], int] = time.time_ns) -> None:
         self._root = os.fspath(root)
@@ -76,7 +76,7 @@ class FolderList:
             return self._read(place, status)
         except (FileNotFoundError, NotADirectoryError):
             return None
-        except PermissionError:  # what was in it is still there, as far as anybody knows
+        except PermissionError:  # its content still exists, as far as is known
             return self._known.get(path, _UNLISTED)
 
     def _read(self, place: str, status: os.stat_result) -> _Listing | None:

@@ -1,8 +1,8 @@
 """Ask git which files of a folder it knows, and for their contents.
 
-Nothing of the repository can run: no hook, no filter, no text conversion, no monitor, no fetch. Git reads its
-index and its objects here, and never compares a file with them; that is done by what the index noted when git
-last wrote the file.
+Nothing of the repository can run: no hook, no filter, no text conversion, no monitor, no fetch. Git only
+reads its index and its objects here, and never compares a file with them; our code does, by what the index
+noted when git last wrote the file.
 """
 
 import os
@@ -35,12 +35,12 @@ _PLAIN = {b"eol": (*_UNSET, b"lf")}
 """Values of attributes with which a file has the bytes of git's object."""
 _CONVERTING = regex(rb"(?i)^core\.(?:autocrlf (?!false$)|eol crlf$)", re.MULTILINE)
 _INODES = 2**32
-"""The index has room for 32 bits of an inode's number."""
+"""The index stores 32 bits of an inode's number."""
 
 
 class Tracked(NamedTuple):
-    """A file as the index knows it. Times are in nanoseconds. No `object`: a link, or a file whose bytes are
-    not those that git has."""
+    """A file in the index. Times are in nanoseconds. Without an `object` it is a link, or a file whose bytes
+    differ from git's."""
 
     object: str
     changed: int
@@ -49,14 +49,14 @@ class Tracked(NamedTuple):
     size: int
 
     def is_clean(self, status: os.stat_result, indexed: int) -> bool:
-        """Tell whether a file is what git has, unread. One that was modified when the index was written, or
-        later, may have changed unnoticed."""
+        """Tell, without reading it, whether a file is what git has. One that was modified when the index was
+        written, or later, may have changed unnoticed."""
         seen = (status.st_ctime_ns, status.st_mtime_ns, status.st_ino % _INODES, status.st_size)
         return bool(self.object) and seen == self[1:] and self.modified < indexed
 
 
 class GitWorktree:
-    """The working tree that a folder is in, or a part of it."""
+    """The working tree around a folder, or a part of it."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -64,21 +64,22 @@ class GitWorktree:
 
     @classmethod
     def around(cls, folder: Path) -> "GitWorktree | None":
-        """Return None if there is none, if git is not installed, or if it does not trust the owner of it."""
+        """Return the working tree; None if there is none, if git is not installed, or if git does not trust
+        its owner."""
         if not any((each / ".git").exists() for each in (folder, *folder.parents)):
             return None
         found = cls(folder)
         return found if found.open() else None
 
     def open(self) -> bool:
-        """Find the index. Returns whether there is one that git lets us read."""
+        """Find the index. Tell whether there is one that git lets us read."""
         rows = (self._git("rev-parse", "--is-inside-work-tree", "--git-path", "index") or b"").split(b"\n", 1)
         self._index = self._folder / os.fsdecode(rows[-1].removesuffix(b"\n"))
         return rows[0] == b"true"
 
     def tracked(self) -> tuple[dict[str, Tracked], int]:
-        """Return what the index knows of the files below the folder, by relative path, and when the index was
-        written; 0 if no file can be taken for unchanged."""
+        """Return what the index knows about the files below the folder, by relative path, and when the index
+        was written; 0 if no file can be considered unchanged."""
         rows = self._git("ls-files", "--stage", "--debug", "-z")
         endings = self._git("config", "--get-regexp", r"^core\.(autocrlf|eol)$", fine=(0, 1))
         if rows is None:
@@ -95,13 +96,13 @@ class GitWorktree:
         return files, indexed
 
     def untracked(self) -> list[str]:
-        """Return files that git does not know and does not ignore. A repository inside is a name with a slash
-        at its end."""
+        """Return files that git neither knows nor ignores. A nested repository is a name with a final
+        slash."""
         rows = self._git("ls-files", "--others", "--exclude-standard", "-z") or b""
         return [os.fsdecode(row) for row in rows.split(b"\0") if row]
 
     def ignored(self, paths: Iterable[str]) -> set[str]:
-        """Return those of the paths that git is told to ignore."""
+        """Return those of the paths that git ignores."""
         names = b"".join(os.fsencode(path) + b"\0" for path in paths)
         if not names:
             return set()
@@ -132,7 +133,7 @@ class GitWorktree:
         }
 
     def _git(self, *arguments: str, given: bytes = b"", fine: tuple[int, ...] = (0,)) -> bytes | None:
-        """Return what git prints; None if it cannot be asked."""
+        """Return git's output; None if it cannot be asked."""
         settings = [word for key, value in _SETTINGS.items() for word in ("-c", f"{key}={value}")]
         try:
             done = subprocess.run(
@@ -150,7 +151,7 @@ class GitWorktree:
 
 
 def _parse(rows: bytes) -> dict[str, Tracked]:
-    """Read the index as git prints it. A row that looks otherwise makes the whole unusable."""
+    """Parse the index as git prints it. An unexpected row makes the whole unusable."""
     text, at, files = os.fsdecode(rows), 0, {}
     for found in _ENTRY.finditer(text):
         if found.start() != at:
@@ -177,7 +178,7 @@ def _unbatch(data: bytes) -> dict[str, bytes]:
 
 
 def _environment() -> dict[str, str]:
-    """Return what git gets to know. No protocol is allowed: a missing object is not fetched."""
+    """Return git's environment. No protocol is allowed, so a missing object is not fetched."""
     kept = {name: value for name, value in os.environ.items() if _KEPT.fullmatch(name)}
     return kept | {
         "GIT_ALLOW_PROTOCOL": "",

@@ -27,8 +27,8 @@ class FileHistory:
         self._rewinder = Rewinder(store, home)
 
     async def turns(self, session: SessionId) -> list[TurnChanges]:
-        """Return the turns that changed files, the first one first, those before a branch included."""
-        with suppress(Refused):  # another process rewinds right now: it will find out by itself
+        """Return the turns that changed files, oldest first, those before a branch included."""
+        with suppress(Refused):  # another process is rewinding right now, and will resolve this
             await self._rewinder.settle()
         stored = await self._sessions.load(session)
         spoken = await self._spoken(stored)
@@ -40,7 +40,7 @@ class FileHistory:
         return _group(found, {anchor: node.message.text for anchor, node in spoken.items()})
 
     async def plan(self, session: SessionId, turn: int) -> RewindPlan:
-        """Say what a rewind to the state before this turn would do. Raises Refused for what is no turn."""
+        """Return what a rewind to the state before this turn would do. Raises Refused if it is no turn."""
         if turn < 1:
             raise Refused(f"{turn} is not a turn. The first turn is 1.")
         changes = [
@@ -49,18 +49,18 @@ class FileHistory:
         return await self._rewinder.plan(session, turn, sorted(changes, key=lambda change: change.id))
 
     async def plan_redo(self, session: SessionId) -> RewindPlan:
-        """Say what it would do to take back the last rewind. Raises Refused if there is none."""
+        """Return what undoing the last rewind would do. Raises Refused if there is none."""
         with suppress(Refused):
             await self._rewinder.settle()
         return await self._rewinder.plan_redo(await self._lineage(await self._sessions.load(session)))
 
     async def apply(self, plan: RewindPlan) -> RewindPlan:
-        """Do what a plan says; returns what was done."""
+        """Execute a plan; return what was done."""
         return await self._rewinder.apply(plan)
 
     async def message_of(self, session: SessionId, turn: int) -> tuple[int, Node]:
-        """Return how many messages come before a turn, and the user's message that began it. Raises Refused
-        if it is no longer part of the conversation."""
+        """Return how many messages precede a turn, and the user's message that began it. Raises Refused if it
+        is no longer part of the conversation."""
         stored = await self._sessions.load(session)
         anchors = {each.number: each.anchor for each in await self.turns(session)}
         nodes = find_turns(stored.transcript)
@@ -79,12 +79,12 @@ class FileHistory:
         return {anchor_of(node): number for number, node in enumerate(nodes, 1)}
 
     async def branch(self, session: SessionId, turn: int, now: datetime) -> SessionId | None:
-        """Begin a conversation with all that was said before a turn. None if that is nothing."""
+        """Start a conversation with everything before a turn. Return None if that is nothing."""
         before, _ = await self.message_of(session, turn)
         return await branch(self._sessions, session, before, now) if before else None
 
     async def _lineage(self, stored: StoredSession) -> list[SessionId]:
-        """Return the session and those it branched from, the nearest first."""
+        """Return the session and those it branched from, nearest first."""
         found, header = [stored.header.id], stored.header
         while header.origin is Origin.USER and header.parent and header.parent not in found:
             found.append(header.parent)
@@ -95,7 +95,7 @@ class FileHistory:
         return found
 
     async def _spoken(self, stored: StoredSession) -> dict[str, Node]:
-        """Return the user's messages by anchor, those that notes have replaced included."""
+        """Return the user's messages by anchor, including those that notes have replaced."""
         lines: Sequence[StoredSession] = [*await self._sessions.earlier(stored.header.id), stored]
         return {anchor_of(node): node for line in lines for node in find_turns(line.transcript)}
 

@@ -1,6 +1,6 @@
-"""Keep what files hold before tools and commands change them.
+"""Keep the content of files before tools and commands change them.
 
-A checkpoint that fails never stops a tool: it is said once in a session, and the work continues.
+A failing checkpoint never stops a tool: it is reported once per session, and the work continues.
 """
 
 import asyncio
@@ -25,11 +25,11 @@ from hone.features.checkpoints.store import CheckpointStore
 from hone.features.checkpoints.values import ChangeDraft, PathKind, PathState, TurnMark
 
 Opened = dict[Path, int]
-"""Changes that were begun, by path: a file and the folders that are made for it."""
+"""Changes that were begun, by path: a file and the folders created for it."""
 
 
 class Checkpointer:
-    """Observes the tools of all conversations of one Hone. What a child does belongs to its parent's turn."""
+    """Observes the tools of all conversations of one Hone. A child's work belongs to its parent's turn."""
 
     def __init__(self, home: Path, store: CheckpointStore, sessions: Sessions) -> None:
         self._home = home.resolve()
@@ -111,7 +111,7 @@ class Checkpointer:
         return mark
 
     async def _parents_mark(self, child: SessionId, parent: SessionId) -> TurnMark | None:
-        """Return the turn in which a child was given its task. It does not change while the child works."""
+        """Return the turn in which a child got its task. It does not change while the child works."""
         if child not in self._parents:
             stored = await self._sessions.load(parent)
             while stored.header.origin is not Origin.USER and stored.header.parent:

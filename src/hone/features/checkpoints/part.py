@@ -1,4 +1,4 @@
-"""The part that adds checkpoints to a Hone. The rest is loaded with the first change of a file."""
+"""The part that adds checkpoints to a Hone. The rest is imported with the first change of a file."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -45,7 +45,7 @@ class CheckpointsPart(Part):
         return self.service.observer
 
     def is_confirmed(self, wanted: str, plan: "RewindPlan") -> bool:
-        """Tell whether the user was shown this very plan the last time, and remember it if not."""
+        """Tell whether the user was shown this very plan last time, and remember it if not."""
         before, self._shown = self._shown, (wanted, plan)
         if before != self._shown:
             return False
@@ -54,7 +54,7 @@ class CheckpointsPart(Part):
 
     async def tend(self, emit: Emit) -> None:
         if self._is_used:
-            with suppress(StoreError):  # another process has it, or the disk is full: there is a next time
+            with suppress(StoreError):  # another process has it, or the disk is full: it is tried again later
                 await self.service.prune()
 
     async def leftovers(self, sessions: Sequence[SessionId]) -> Sequence[str]:

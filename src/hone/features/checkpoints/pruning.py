@@ -16,12 +16,12 @@ EMPTY = "DELETE FROM rewinds WHERE NOT EXISTS (SELECT 1 FROM changes WHERE rewin
 SIZE = "SELECT coalesce(sum(length(data)), 0) FROM blobs"
 Turn = tuple[str, int]
 PORTION = 20
-"""The share of all turns, one in so many, that is deleted before the size is looked at again."""
+"""One in this many turns is deleted before the size is checked again."""
 
 
 def prune(connection: RowConnection, size: int, before: int, needed: Collection[SessionId]) -> int:
-    """Delete turns that are older than `before` and, oldest first, those that take more than `size` bytes;
-    never those of sessions that are `needed`. Returns how many bytes are left."""
+    """Delete turns older than `before` and, oldest first, those beyond `size` bytes; never those of `needed`
+    sessions. Return how many bytes are left."""
     drop_old(connection, before, needed)
     rest = _oldest(connection, needed)
     while rest and int(connection.execute(SIZE).get) > size:
@@ -34,14 +34,14 @@ def prune(connection: RowConnection, size: int, before: int, needed: Collection[
 
 
 def drop_old(connection: RowConnection, before: int, needed: Collection[SessionId]) -> None:
-    """Delete turns that are older than `before`, except for those of sessions that are `needed`."""
+    """Delete turns older than `before`, except for those of `needed` sessions."""
     dropped = [turn for turn in connection.execute(OLD, (before,)).fetchall() if turn[0] not in needed]
     connection.executemany(DROP, dropped)
     sweep(connection)
 
 
 def forget(connection: RowConnection, session: SessionId) -> int:
-    """Delete all that is kept of a session. Returns how many changes that were."""
+    """Delete everything about a session. Return how many changes that were."""
     connection.execute("DELETE FROM changes WHERE session = ?", (session,))
     count = connection.changes()
     sweep(connection)
@@ -60,7 +60,7 @@ def sweep(connection: RowConnection) -> None:
 
 
 def examine(connection: RowConnection) -> tuple[int, int, int]:
-    """Return how many changes there are, how many bytes they take, and how many contents are damaged."""
+    """Return the number of changes, their bytes, and the number of damaged contents."""
     damaged = 0
     for name, data in connection.execute("SELECT digest, data FROM blobs"):
         try:

@@ -1,7 +1,7 @@
 """Rewind files to the state before a turn, and redo a rewind.
 
 A rewind is stored before it touches the first file, and what it replaces is kept. If its process is killed in
-the middle, the next one finds out what was done by looking at the files.
+the middle, the next one finds out from the files what was done.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ from hone.files.locks import acquire, release
 
 TOO_LARGE = "too large"
 ROOM = 256 * 2**20
-"""Bytes of replaced files that are kept for a redo."""
+"""How many bytes of replaced files are kept for a redo."""
 BUSY = "Another process is rewinding files right now. Try again when it has finished."
 
 
@@ -41,7 +41,7 @@ class Rewinder:
         self._home = home.resolve()
 
     async def complete(self, changes: Sequence[FileChange]) -> list[FileChange]:
-        """Find out what became of changes whose process was killed."""
+        """Resolve changes whose process was killed."""
         begun = {change.path for change in changes if change.open}
         if not begun:
             return list(changes)
@@ -52,7 +52,7 @@ class Rewinder:
         )
 
     async def plan(self, session: SessionId, turn: int, changes: Iterable[FileChange]) -> RewindPlan:
-        """Say what a rewind of these changes would do. They are those of the turn and all later ones."""
+        """Return what a rewind of these changes would do. They are those of the turn and all later ones."""
         active = [each for each in changes if not each.taken_back and not self._is_own(each.path)]
         states = await asyncio.to_thread(_look_at_all, {each.path for each in active})
         readable = [each for each in active if not isinstance(states[each.path], str)]
@@ -64,7 +64,7 @@ class Rewinder:
         return RewindPlan(session, turn, tuple(sorted(steps, key=lambda step: step.path)))
 
     async def plan_redo(self, sessions: Sequence[SessionId]) -> RewindPlan:
-        """Say what taking back the last rewind would do. Raises Refused if there is none."""
+        """Return what undoing the last rewind would do. Raises Refused if there is none."""
         rewinds = [found for each in sessions if (found := await self._store.last_rewind(each))]
         if not rewinds:
             raise Refused("There is no rewind to redo in this session.")
@@ -73,11 +73,12 @@ class Rewinder:
         return replace(plan, redoes=rewind.id)
 
     async def apply(self, plan: RewindPlan) -> RewindPlan:
-        """Do it, and return what was done. A file that was changed since the plan was made is left alone."""
+        """Execute the plan, and return what was done. A file that has changed since the plan was made is left
+        alone."""
         return await uninterrupted(self._apply(plan))
 
     async def settle(self) -> None:
-        """Find out what rewinds did whose process was killed. Raises Refused while another one is at work."""
+        """Resolve rewinds whose process was killed. Raises Refused while another one is running."""
         if not await self._store.unfinished():
             return
         with self._alone():
@@ -106,7 +107,7 @@ class Rewinder:
         return replace(plan, steps=tuple(sorted((*others, *made), key=lambda step: step.path)))
 
     async def _restore(self, step: RewindStep) -> str:
-        """Restore one path; returns why it was left alone, or nothing."""
+        """Restore one path; return why it was left alone, or nothing."""
         try:
             content = b""
             if step.target is not None and step.target.has_content:
@@ -121,8 +122,8 @@ class Rewinder:
         return ""
 
     async def _is_done(self, change: FileChange) -> bool:
-        """Tell whether a rewind that was killed had restored this path. One that was killed between the two
-        steps of a restore is completed: nothing is there that could belong to anybody."""
+        """Tell whether a killed rewind had restored this path. If it was killed between the two steps of a
+        restore, complete it: nothing is there that could belong to anybody."""
         try:
             now = await asyncio.to_thread(disk.look, change.path)
         except OSError:
@@ -130,11 +131,11 @@ class Rewinder:
         if now is None and disk.needs_two_steps(change.before, change.after):
             return not await self._restore(RewindStep(change.path, None, change.after, (change.id,)))
         if now and change.after and now.kind is change.after.kind is PathKind.FOLDER:
-            return True  # perhaps with another mode than it was about to get
+            return True  # perhaps with another mode than intended
         return now == change.after
 
     async def _explain(self, session: SessionId, step: RewindStep) -> RewindStep:
-        """Name the session that changed a file after this one, if it was not the user."""
+        """Name the session that changed a file after this one, unless it was the user."""
         if step.left != CHANGED:
             return step
         last = await self._store.last_change(step.path)
@@ -177,8 +178,8 @@ def _look_at_all(paths: Iterable[Path]) -> dict[Path, PathState | str | None]:
 
 
 def _gather(steps: Sequence[RewindStep]) -> tuple[list[RewindStep], list[ChangeDraft], Contents]:
-    """Read what the steps will replace, so that it can be brought back. A step whose file is no longer what
-    the plan saw is not taken."""
+    """Read what the steps will replace, so that it can be brought back. A step is dropped if its file has
+    changed since the plan."""
     gathered: list[RewindStep] = []
     drafts: list[ChangeDraft] = []
     contents: dict[str, bytes] = {}

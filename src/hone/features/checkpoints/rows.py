@@ -29,7 +29,7 @@ def cells(state: PathState | None) -> Cells:
 
 
 def change_of(row: Sequence[Any]) -> FileChange:
-    """Raise Corrupt for a row that nobody has written like this."""
+    """Return the change of a row. Raises Corrupt for a row that Hone cannot have written."""
     try:
         id, session, turn, anchor, path, *states, by, at, lost, opened, expected, rewind, taken_back = row
         return FileChange(

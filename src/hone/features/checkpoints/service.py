@@ -22,7 +22,7 @@ MEBIBYTE = 2**20
 
 
 class CheckpointService:
-    """Made when it is first needed. Nothing is opened before that is needed, too."""
+    """Created on demand. It also opens everything on demand."""
 
     def __init__(
         self,
@@ -40,18 +40,18 @@ class CheckpointService:
         self.history = FileHistory(home, self.store, sessions)
 
     async def prune(self) -> None:
-        """Delete what is too old or too much, except for sessions that change files in this process."""
+        """Delete what is too old or too large, except for sessions that change files in this process."""
         if self.store.exists:
             sweep(self.store.folder)
             oldest = microseconds(self._clock.now() - timedelta(days=self._settings.days))
             size = self._settings.size * MEBIBYTE
             used = frozenset(self.observer.used)
             await self.store.run(pruning.prune, size, oldest, used)
-            if self._everywhere:  # a machine that is gone no longer does that by itself
+            if self._everywhere:  # a retired machine no longer does that
                 await self._everywhere.write(lambda rows: pruning.drop_old(rows, oldest, used))
 
     async def forget(self, session: SessionId) -> int:
-        """Delete all that is kept of a session; returns how many changes that were."""
+        """Delete everything about a session; return how many changes that were."""
         return await self.store.run(pruning.forget, session) if self.store.exists else 0
 
     async def leftovers(self, sessions: Sequence[SessionId]) -> list[str]:
@@ -69,9 +69,9 @@ class CheckpointService:
         return [(True, f"checkpoints: all can be read ({count:,} changes, {size / MEBIBYTE:,.1f} MiB)")]
 
     async def close(self) -> None:
-        """Prune after changes: a program that does one task has no time to tend anything."""
+        """Prune after changes: a program that does one task has no idle time for it."""
         await self.observer.close()
         if self.observer.used:
-            with suppress(StoreError, OSError):  # the next one does it
+            with suppress(StoreError, OSError):  # the next process does it
                 await self.prune()
         await self.store.close()

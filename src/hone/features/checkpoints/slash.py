@@ -13,14 +13,14 @@ from hone.features.checkpoints.text import collapse, count_line, plan_lines
 from hone.features.checkpoints.values import RewindPlan, TurnChanges
 
 WORDS = 50
-"""Letters of a message in the list."""
+"""The most letters of a message in the list."""
 CONVERSATION = ("--conversation", "--with-conversation", "-c")
 NOTHING_SAID = "There is nothing to go back to yet."
 BOTH, CHAT, FILES = "the conversation and the files", "the conversation only", "the files only"
 
 
 async def rewind(state: ChatState, argument: str) -> SlashResult:
-    """Without an argument, offer messages to go back to. With a turn, show what would be done to files; the
+    """Without an argument, offer messages to go back to. With a turn, show what would happen to files; the
     second time, do it."""
     part, session = state.hone.part(CheckpointsPart), state.session
     history = part.service.history
@@ -40,7 +40,7 @@ async def rewind(state: ChatState, argument: str) -> SlashResult:
 
 
 async def _offer(history: FileHistory, state: ChatState) -> SlashResult:
-    """Offer the messages of this conversation, the newest first, with what their turns did to files."""
+    """Offer the messages of this conversation, newest first, with what their turns did to files."""
     turns = {each.anchor: each for each in await history.turns(state.session.id)}
     begun = find_begun(state.session.transcript.nodes)[::-1]
     rows = [_row(node, turns.get(anchor_of(node))) for _, node in begun]
@@ -63,7 +63,7 @@ def _row(node: Node, turn: TurnChanges | None) -> str:
 async def _offer_ways(
     history: FileHistory, state: ChatState, count: int, node: Node, plan: RewindPlan | None
 ) -> SlashResult:
-    """Ask what to take back, after showing what would be done to files."""
+    """Ask what to undo, after showing what would happen to files."""
     if plan is None or not plan.acting:
         left = "\n".join(plan_lines(plan, state.session.header.folder)) if plan else ""
         return await _go_back(state, count, node, left)

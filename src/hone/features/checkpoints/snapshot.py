@@ -1,6 +1,6 @@
-"""Know the files of a folder before a command, and find out what it did to them.
+"""Track the files of a folder before a command, and find out what it did to them.
 
-What git has unchanged stays with git. Everything else is held aside before the first command, within bounds;
+What git has unchanged stays with git. Everything else is copied before the first command, within limits;
 before each further one, only what has changed since. Folders that a program fills (node_modules, virtual
 environments) and files that git ignores are left out.
 """
@@ -24,9 +24,9 @@ from hone.files.atomic import is_draft, open_file
 from hone.files.watching import Changed, FolderWatch
 
 LARGEST, MOST, ROOM = 2**20, 2_000, 64 * 2**20
-"""Bytes of a file that is held aside, how many of them, and bytes of all."""
+"""The most bytes of a file to copy, the number of copies, and their bytes in total."""
 SOME = 500
-"""Files that are looked at one by one. If more have changed, git is asked again which of them it has."""
+"""The most files to check one by one. If more have changed, git is asked again which of them it has."""
 TOO_LARGE, TOO_MANY, CLOSED, GONE = "too large", "too many files", "not readable", "git no longer has it"
 Signature = tuple[int, int, int, int, int]
 
@@ -61,8 +61,8 @@ class PathDifference(Struct, frozen=True):
 
 
 class FolderSnapshot:
-    """Call `refresh` before a command and `compare` after it. Both block: use a thread. Raises OSError, and
-    TooMany for a folder with more files than anybody works on at once."""
+    """Call `refresh` before a command and `compare` after it. Both block, so call them in a thread. Raises
+    OSError, and TooMany for a folder with too many files."""
 
     def __init__(self, root: Path, home: Path) -> None:
         self.root = root
@@ -76,9 +76,9 @@ class FolderSnapshot:
         self._count = self._bytes = 0
 
     def refresh(self) -> None:
-        """Take what has changed since the last command for the user's work, or another tool's."""
+        """Treat what has changed since the last command as the work of the user or another tool."""
         if self._watch is None:
-            self._list.look()  # first of all, whether there are too many
+            self._list.look()  # first of all, check for too many
             self._watch = FolderWatch(self.root)
             self._scan()
         changed = self._watch.drain()
@@ -100,7 +100,7 @@ class FolderSnapshot:
         self._update(paths)
         found = (self._differ(path, known.get(path), contents) for path in sorted(paths))
         gone, made = self._folder_changes(before)
-        # A file in the place of a folder, or the other way round, is first gone and then made.
+        # A file that replaces a folder, or the reverse, is first a removal and then a creation.
         return [*gone, *(each for each in found if each), *made]
 
     def close(self) -> None:
@@ -110,7 +110,7 @@ class FolderSnapshot:
         self._watch = None
 
     def _scan(self) -> None:
-        """Look at every file, and hold aside what git does not have."""
+        """Check every file, and copy what git does not have."""
         self._spool.clear()
         self._held, self._count, self._bytes = {}, 0, 0
         self._folders = self._list.look()
@@ -136,8 +136,8 @@ class FolderSnapshot:
         return inside | set(names).intersection(listed)
 
     def _reach(self, changed: Changed, before: Mapping[str, int]) -> set[str]:
-        """Return every path that may have changed: what is reported, what was in folders that are gone or
-        were moved, and what is in new ones."""
+        """Return every path that may have changed: reported ones, those in deleted or moved folders, and
+        those in new ones."""
         paths = {path for path in changed.paths if not is_draft(path.rpartition("/")[2])}
         gone = {*(before.keys() - self._folders.keys()), *(paths & before.keys())}
         new = {*(self._folders.keys() - before.keys()), *(paths & self._folders.keys())}
@@ -151,7 +151,7 @@ class FolderSnapshot:
         return paths
 
     def _update(self, paths: Iterable[str]) -> None:
-        """Hold aside what is at these paths now."""
+        """Copy the current content of these paths."""
         whole = set(paths)
         known = whole & self._held.keys()
         for path in known:
@@ -161,7 +161,7 @@ class FolderSnapshot:
         self._hold_all(known | (there - ignored))
 
     def _hold_all(self, paths: Collection[str]) -> None:
-        """Hold contents aside, those first that were changed last: not all of them may have room."""
+        """Copy contents, the most recently changed first, since not all may fit."""
         found = [(status.st_mtime_ns, path, status) for path in paths if (status := self._status(path))]
         fitting: list[str] = []
         for _, path, status in sorted(found, key=itemgetter(0), reverse=True):
@@ -181,7 +181,7 @@ class FolderSnapshot:
                     self._bytes += held.size if held.place >= 0 else 0
 
     def _hold(self, reader: disk.FolderReader, path: str) -> HeldFile | None:
-        """Hold one content aside. None for what is no file and no link."""
+        """Copy one content. Return None for anything but a file or a link."""
         try:
             folder, name = reader.find(path)
             status = os.stat(name, dir_fd=folder, follow_symlinks=False)
@@ -200,7 +200,7 @@ class FolderSnapshot:
         except OSError:
             closed = self._status(path)
             return HeldFile(_signature(closed), lost=CLOSED) if closed else None
-        if len(data) != signature[2]:  # written this very moment
+        if len(data) != signature[2]:  # being written right now
             return HeldFile(signature, lost=CLOSED)
         return HeldFile(signature, digest(data), self._spool.put(data))
 
@@ -216,7 +216,7 @@ class FolderSnapshot:
             self._bytes -= held.size
 
     def _recall(self, known: Mapping[str, HeldFile]) -> dict[str, bytes]:
-        """Return the contents before a command, as far as there are any and there is room for them."""
+        """Return the contents before a command, as far as they exist and fit."""
         contents, room = {}, ROOM
         for path, held in known.items():
             if held.place >= 0:
@@ -236,7 +236,7 @@ class FolderSnapshot:
     def _differ(
         self, path: str, before: HeldFile | None, contents: Mapping[str, bytes]
     ) -> PathDifference | None:
-        """Compare a path with what is known of it. None if it is the same, or left out."""
+        """Compare a path with what is known about it. Return None if it is the same, or left out."""
         now, place = self._held.get(path), self.root / path
         if before == now or (before and now and before.signature == now.signature):
             return None
@@ -250,7 +250,7 @@ class FolderSnapshot:
         return None if state == after else PathDifference(place, state, after, contents[path], lost)
 
     def _after(self, place: Path, now: HeldFile | None) -> tuple[PathState | None, str]:
-        """Return the state after a command. One that cannot be read is not known again: it is lost."""
+        """Return the state after a command. An unreadable one is not known again: it is lost."""
         if now is None or now.digest:
             return now and now.state(now.digest), ""
         try:
@@ -259,7 +259,7 @@ class FolderSnapshot:
             return now.state(UNREAD), CLOSED
 
     def _folder_changes(self, before: Mapping[str, int]) -> tuple[list[PathDifference], list[PathDifference]]:
-        """Return the folders that are gone and those that are new, without those that git ignores."""
+        """Return the removed and the new folders, without those that git ignores."""
         after = self._folders
         changed = before.keys() ^ after.keys()
         ignored = self._git.ignored(f"{path}/" for path in changed) if self._git else set()

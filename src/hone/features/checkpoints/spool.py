@@ -1,5 +1,5 @@
-"""Hold contents of files aside, in a file without a name: it takes no memory, and nothing is left of it when
-the process ends, however it ends."""
+"""Copy contents of files into a file without a name: it uses no memory, and nothing is left of it when the
+process ends, however it ends."""
 
 import os
 from contextlib import suppress
@@ -11,7 +11,7 @@ from hone.files.atomic import MARKS, make_folder
 
 
 class Spool:
-    """Contents that may be needed after the next command. Made with the first one. Raises OSError."""
+    """Contents that may be needed after the next command. Created with the first one. Raises OSError."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -19,10 +19,10 @@ class Spool:
         self.size = 0
 
     def put(self, data: bytes) -> int:
-        """Hold a content; returns where it is."""
+        """Store a content; return its position."""
         if self._file is None:
             make_folder(self._folder)
-            # Where a file without a name cannot be made, it looks like any draft of a killed process.
+            # Where an unnamed file is impossible, it looks like any draft of a killed process.
             self._file = TemporaryFile(buffering=0, dir=self._folder, prefix=MARKS[0], suffix=MARKS[1])  # noqa: SIM115
         place, rest = self.size, memoryview(data)
         while rest:

@@ -1,7 +1,7 @@
 """Store changes of files in a SQLite file in the home, with the contents before them.
 
-Contents lie in the same file as the changes that need them. A change and its content are written in one
-transaction, which is on disk when the method returns, so neither is ever there without the other.
+Contents are in the same file as the changes that need them. A change and its content are written in one
+transaction, which is on disk when the method returns, so neither ever exists without the other.
 """
 
 import os
@@ -30,7 +30,7 @@ from hone.stores.database import Database, connect, create, plainly
 FOLDER, FILE, LOCK = "checkpoints", "checkpoints.db", ".lock"
 SCHEMA = tuple(sorted(Path(__file__).with_name("schema").glob("*.sql")))
 LEVEL = 1
-"""Of compression. Text shrinks to a third; a tool would have to wait for more."""
+"""The compression level. Text shrinks to a third; a tool would have to wait for more."""
 PATIENCE = 10.0
 """Seconds to wait for another process."""
 INCREMENTAL = 2
@@ -71,8 +71,8 @@ LAST_REWIND = (
 
 
 class CheckpointStore:
-    """The changes of all sessions of a home: in a file, which is made with the first change, or among the
-    `rows` of this machine in a database elsewhere. `exists` makes nothing."""
+    """The changes of all sessions of a home: in a file, which is created with the first change, or among this
+    machine's `rows` in a remote database. `exists` creates nothing."""
 
     def __init__(self, home: Path, clock: Clock, rows: MachineRows | None = None) -> None:
         self.folder = home / FOLDER
@@ -87,18 +87,18 @@ class CheckpointStore:
     async def begin(
         self, mark: TurnMark, drafts: Sequence[ChangeDraft], contents: Contents, expected: Sequence[str]
     ) -> list[int]:
-        """Store changes that are about to be made; returns their ids. On disk when it returns."""
+        """Store changes that are about to be made; return their ids. On disk when this returns."""
         return await self._write(_begin, mark, drafts, _packed(contents), expected, self._now())
 
     async def finish(self, states: Mapping[int, PathState | None]) -> None:
-        """Note what was there afterwards."""
+        """Record the state afterwards."""
         await self._write(_finish, states)
 
     async def record(
         self, mark: TurnMark, drafts: Sequence[ChangeDraft], contents: Contents, since: int
     ) -> int:
-        """Store changes that were made. Leaves out what somebody else has stored as their own after the
-        change `since`; returns how many are left."""
+        """Store changes that were made. Leave out what another process has stored as its own after the change
+        `since`; return how many are left."""
         return await self._write(_record, mark, drafts, _packed(contents), since, self._now())
 
     async def latest(self) -> int:
@@ -106,7 +106,7 @@ class CheckpointStore:
         return await self._read(_latest) if self.exists else 0
 
     async def changes(self, session: SessionId) -> list[FileChange]:
-        """Return what tools and commands of a session changed, in order, also what was taken back."""
+        """Return what tools and commands of a session changed, in order, including what was undone."""
         return await self._read(_changes, session) if self.exists else []
 
     async def last_change(self, path: Path) -> FileChange | None:
@@ -115,15 +115,15 @@ class CheckpointStore:
         return found[0] if found else None
 
     async def content(self, wanted: str) -> bytes:
-        """Raises Missing, or Corrupt for a content that is not what was stored."""
+        """Return a content. Raises Missing, or Corrupt for one that is not what was stored."""
         return await self._read(_content, wanted)
 
     async def begin_rewind(self, plan: RewindPlan, drafts: Sequence[ChangeDraft], contents: Contents) -> int:
-        """Store what a rewind is about to do; returns its id. On disk when it returns."""
+        """Store what a rewind is about to do; return its id. On disk when this returns."""
         return await self._write(_begin_rewind, plan, drafts, _packed(contents), self._now())
 
     async def finish_rewind(self, rewind: int, done: Collection[Path]) -> None:
-        """Note to which paths a rewind was done. The rest of it never happened."""
+        """Record the paths that a rewind restored. The rest of it never happened."""
         await self._write(_finish_rewind, rewind, done)
 
     async def unfinished(self) -> list[tuple[Rewind, list[FileChange]]]:
@@ -131,7 +131,7 @@ class CheckpointStore:
         return await self._read(_unfinished) if self.exists else []
 
     async def last_rewind(self, session: SessionId) -> tuple[Rewind, list[FileChange]] | None:
-        """Return the last rewind that was not taken back, with what it did."""
+        """Return the last rewind that was not undone, with what it did."""
         return await self._read(_last_rewind, session) if self.exists else None
 
     async def close(self) -> None:
@@ -173,7 +173,7 @@ class CheckpointStore:
 
 
 def _prepare(path: Path) -> None:
-    """Let a new file give back the room of what is deleted. That has to be set before its first page."""
+    """Let a new file release the space of deleted data. That must be set before its first page."""
     with plainly(path):
         create(path)
         if path.stat().st_size:
@@ -191,8 +191,8 @@ def _packed(contents: Contents) -> list[tuple[str, int, bytes]]:
 
 
 def number_turn(connection: RowConnection, mark: TurnMark) -> int:
-    """Return the number of a turn. It is that of the user's message, unless older messages were summarized:
-    then it continues from the last turn that is known."""
+    """Return the number of a turn: that of the user's message, unless older messages were summarized; then it
+    continues from the last known turn."""
     known = connection.execute(NUMBER, (mark.session, mark.anchor)).get
     if known is not None:
         return int(known)
@@ -209,7 +209,7 @@ def _begin(
 ) -> list[int]:
     connection.executemany(PUT_BLOB, blobs)
     for draft in drafts:
-        # A change that was begun and finds the file as it was has not been made.
+        # A change was not made if the file is still as before.
         connection.execute(UNMADE, (os.fsencode(draft.path), mark.session, *cells(draft.before)))
     number = number_turn(connection, mark)
     words = " ".join(expected)
@@ -322,7 +322,7 @@ def _finish_rewind(connection: RowConnection, rewind: int, done: Collection[Path
             connection.execute("UPDATE changes SET open = 0 WHERE id = ?", (id,))
         else:
             connection.execute("DELETE FROM changes WHERE id = ?", (id,))
-        # What a rewind took back counts again where it is redone, or where it came to nothing.
+        # What a rewind undid counts again if it is redone, or if it failed.
         again = redoes if path in names else rewind
         if again:
             connection.execute(AGAIN, (again, path))

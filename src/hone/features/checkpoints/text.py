@@ -1,4 +1,4 @@
-"""Say what was changed and what a rewind does, in lines for a terminal and as data for programs."""
+"""Describe changes and rewinds, in lines for a terminal and as data for programs."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -17,7 +17,7 @@ from hone.features.checkpoints.values import (
 )
 
 SHOWN = 10
-"""Files of a turn that are named unless all are asked for."""
+"""How many files of a turn to name unless all are requested."""
 WORDS, WIDE = 60, 160
 NOTHING = "No tool or command has changed a file in this session."
 
@@ -41,8 +41,8 @@ def turn_lines(turns: Sequence[TurnChanges], folder: str) -> Iterator[str]:
 
 
 def collapse(changes: Sequence[FileChange]) -> list[tuple[str, Path, str]]:
-    """Return what became of each file in one turn: the last command that changed it, empty for a file tool,
-    its path, and created, changed or deleted."""
+    """Return the net change of each file in one turn: the last command that changed it, empty for a file
+    tool, its path, and created, changed or deleted."""
     first: dict[Path, FileChange] = {}
     last: dict[Path, FileChange] = {}
     for change in changes:
@@ -59,7 +59,7 @@ def collapse(changes: Sequence[FileChange]) -> list[tuple[str, Path, str]]:
 
 
 def _verb(before: PathState | None, after: PathState | None) -> str:
-    """Folders are not named: they come and go with their files."""
+    """Return the verb for a change. Folders are not named: they come and go with their files."""
     kinds = {state.kind for state in (before, after) if state}
     if kinds <= {PathKind.FOLDER}:
         return ""
@@ -69,14 +69,14 @@ def _verb(before: PathState | None, after: PathState | None) -> str:
 
 
 def lost_lines(changes: Sequence[FileChange]) -> Iterator[str]:
-    """Say which changes cannot be taken back, and why."""
+    """Describe which changes cannot be undone, and why."""
     reasons = Counter({change.path: change.lost for change in changes if change.lost}.values())
     for reason, count in sorted(reasons.items()):
         yield f"{number_of(count, 'file')} changed by a command cannot be taken back: {reason}"
 
 
 def plan_lines(plan: RewindPlan, folder: str, *, done: bool = False) -> Iterator[str]:
-    """Say what a rewind does to which file, or did, and what it leaves alone."""
+    """Describe what a rewind does to which file, or did, and what it leaves alone."""
     verbs = ("removed", "brought back", "restored") if done else ("remove", "bring back", "restore")
     for step in files_of(plan.acting):
         verb = verbs[0] if step.target is None else verbs[1] if step.now is None else verbs[2]
@@ -95,7 +95,7 @@ def files_of(steps: Sequence[RewindStep]) -> list[RewindStep]:
 
 
 def count_line(plan: RewindPlan) -> str:
-    """Say in one line what was done."""
+    """Describe in one line what was done."""
     count = number_of(len(files_of(plan.acting)), "file")
     if plan.redoes:
         return f"Redone: {count} as before the rewind."

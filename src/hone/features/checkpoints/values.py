@@ -14,13 +14,13 @@ class PathKind(StrEnum):
     LINK = "link"
     FOLDER = "folder"
     OTHER = "other"
-    """A device, a pipe or a socket: it has no content that could be kept."""
+    """A device, a pipe or a socket. It has no content to keep."""
 
 
 class PathState(Struct, frozen=True):
-    """What is at a path; None stands for nothing. `digest` is that of a file's content or a link's target,
-    and empty for a folder. A file too large to be read has the digest `stat:…`, by which it is known again
-    but not restored."""
+    """The state of a path; None stands for nothing. `digest` is that of a file's content or a link's target,
+    and empty for a folder. A file too large to be read has the digest `stat:…`, which identifies it but
+    cannot restore it."""
 
     kind: PathKind
     mode: int
@@ -33,11 +33,11 @@ class PathState(Struct, frozen=True):
 
 
 UNREAD = "stat:"
-"""How the digest of a file begins that is too large to be read."""
+"""The prefix of the digest of a file that is too large to be read."""
 
 
 class TurnMark(Struct, frozen=True):
-    """A user's message in a conversation: its number among the user's messages now, and an `anchor` that
+    """A user's message in a conversation: its current number among the user's messages, and an `anchor` that
     stays the same when older messages are summarized."""
 
     session: SessionId
@@ -46,7 +46,7 @@ class TurnMark(Struct, frozen=True):
 
 
 class ChangeDraft(Struct, frozen=True):
-    """A change that is about to be stored. `lost` says why it cannot be taken back, if so."""
+    """A change that is about to be stored. `lost` says why it cannot be undone, if so."""
 
     path: Path
     before: PathState | None
@@ -57,8 +57,8 @@ class ChangeDraft(Struct, frozen=True):
 
 class FileChange(Struct, frozen=True):
     """A stored change. `open`: the process ended before it knew the state after it; then `expected` are the
-    digests the file can have if the change was made. `rewind` is the one that made it, `taken_back` the one
-    that took it back."""
+    possible digests of the file if the change was made. `rewind` is the one that made it, `taken_back` the
+    one that undid it."""
 
     id: int
     session: SessionId
@@ -77,8 +77,8 @@ class FileChange(Struct, frozen=True):
 
 
 class RewindStep(Struct, frozen=True):
-    """What a rewind does to one path. `undoes` are the changes that are taken back by it. `left` says why the
-    rest of them, or all, are not."""
+    """What a rewind does to one path. `undoes` are the changes that it undoes. `left` says why the rest of
+    them, or all, are not undone."""
 
     path: Path
     now: PathState | None
@@ -92,7 +92,7 @@ class RewindStep(Struct, frozen=True):
 
 
 class RewindPlan(Struct, frozen=True):
-    """What a rewind to the state before a turn does. `redoes` is the rewind that it takes back, if any."""
+    """What a rewind to the state before a turn does. `redoes` is the rewind that it undoes, if any."""
 
     session: SessionId
     turn: int
@@ -109,8 +109,8 @@ class RewindPlan(Struct, frozen=True):
 
 
 class TurnChanges(Struct, frozen=True):
-    """What tools and commands changed in one turn. `session` is the one it was had in: for a branch, perhaps
-    the one that it began with. `words` are the user's."""
+    """What tools and commands changed in one turn. `session` is where the turn happened: for a branch,
+    perhaps its parent. `words` are the user's."""
 
     number: int
     session: SessionId
@@ -125,8 +125,8 @@ class TurnChanges(Struct, frozen=True):
 
 
 class Rewind(Struct, frozen=True):
-    """A rewind that was begun; `finished` once it is known what it did. `redoes` is the one that it took
-    back, if it did."""
+    """A rewind that was begun; `finished` once its result is known. `redoes` is the one that it undid, if
+    any."""
 
     id: int
     session: SessionId

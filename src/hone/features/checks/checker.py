@@ -1,7 +1,7 @@
 """Decide from a skill's checks whether it is used: switch it off, switch it on again, or leave it.
 
-A skill that carries checks is listed and read only after these very files have passed. Nothing of it runs
-outside the sandbox, and nothing runs that no owner approved: what is pending is in no file of a skill.
+A skill that has checks is listed and read only after its exact files have passed. Nothing of it runs outside
+the sandbox, and nothing runs that no owner approved: pending changes are not in a skill's files.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from hone.sandbox.choice import Sandbox
 
 DAY = timedelta(days=1)
 ROWS = 20
-"""Lines of output that are shown beside a skill: the last ones."""
+"""How many lines of output to show with a skill: the last ones."""
 
 
 class SkillChecker:
@@ -40,7 +40,7 @@ class SkillChecker:
         return self._hone.settings.learning.checks == "off" or bool(self._keeper.rules.closed)
 
     async def settle(self, names: Sequence[str]) -> None:
-        """Check those whose files have not passed yet, before anybody sees them."""
+        """Check the skills whose files have not passed yet, before anybody sees them."""
         if self._is_off:
             return
         async with self._turn:
@@ -60,7 +60,7 @@ class SkillChecker:
         return record.passed or record.overridden or (bool(record.unrun) and not self._is_over(record, DAY))
 
     async def check(self, names: Sequence[str]) -> list[tuple[bool, str]]:
-        """Run checks now, whatever was noted."""
+        """Run checks now, whatever was recorded."""
         if self._is_off:
             return []
         found: list[tuple[bool, str]] = []
@@ -73,7 +73,7 @@ class SkillChecker:
         return found
 
     async def tend(self, emit: Emit) -> None:
-        """Check again what was checked long ago, also what is switched off."""
+        """Repeat checks that ran long ago, also of skills that are switched off."""
         days = self._hone.settings.learning.check_days
         if self._is_off or not days:
             return
@@ -95,11 +95,11 @@ class SkillChecker:
         return await self._check(name, files) if list_checks(files) and not put_away else ""
 
     def _is_over(self, record: CheckRecord, term: timedelta) -> bool:
-        """Whether so much time has passed; a clock that was put back ends it, too."""
+        """Tell whether this much time has passed; a clock that was set back ends it, too."""
         return not timedelta() <= self._clock.now() - record.at < term
 
     async def _check(self, name: str, files: Files) -> str:
-        """Run the checks of these files, do what follows, and return a sentence on it if something did."""
+        """Run the checks of these files and act on the result. Return a sentence if anything changed."""
         report = await run_checks(name, files, self._sandbox, self._clock)
         said, overridden = "", False
         if not report.unrun:
@@ -115,7 +115,7 @@ class SkillChecker:
         return said
 
     async def _follow(self, name: str, checked: str, report: CheckReport) -> str:
-        """Switch the skill off or on, unless it holds other files by now."""
+        """Switch the skill off or on, unless its files have changed by now."""
 
         async def choose(before: Files) -> Draft | None:
             known = facts(before) if before else None
@@ -147,7 +147,7 @@ class SkillChecker:
         return False, f"{name}: {record.summary}. See its output: hone skills show {name}"
 
     async def list(self) -> list[dict[str, object]]:
-        """Return every skill with checks, how many it has, when they ran last, and what became of it."""
+        """Return every skill with checks: their number, their last run, and its result."""
         found: list[dict[str, object]] = []
         for name in await self._hone.stores.catalog.with_checks():
             files, record = await self._keeper.files(skill(name)), self._records.get(name)
@@ -157,7 +157,7 @@ class SkillChecker:
         return found
 
     async def describe(self, name: str) -> Sequence[str]:
-        """Return what is to be shown beside a skill, one line each."""
+        """Return what to show with a skill, one line each."""
         files = await self._keeper.files(skill(name))
         if not list_checks(files):
             return ()
@@ -188,7 +188,7 @@ def write_failure(report: CheckReport) -> bytes:
 
 
 def read_failure(fact: str) -> tuple[str, str, str]:
-    """Return the digest of the files that failed, in what way, and the output."""
+    """Return the digest of the files that failed, how they failed, and the output."""
     made, _, rest = fact.partition("\n")
     summary, _, output = rest.partition("\n")
     return made, summary, output
@@ -206,7 +206,7 @@ def _describe_failure(name: str, fact: str, place: str) -> Iterator[str]:
 
 
 async def is_overridden(ledger: Ledger, target: Target, files: Files, made: str) -> bool:
-    """Tell whether the owner has switched a skill on again after these very files had failed."""
+    """Tell whether the owner has switched a skill on again after these exact files had failed."""
     if not files or facts(files).archived:
         return False
     back: datetime | None = None

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from hone.features.checks.checker import SkillChecker
 
 CHECKER = "hone.features.checks.checker:SkillChecker"
-"""Loaded for a home in which a skill carries checks."""
+"""Imported for a home with a skill that has checks."""
 
 
 class ChecksPart(Part):
@@ -60,5 +60,5 @@ class ChecksPart(Part):
 
 
 def erase(hone: Hone) -> FileEraser:
-    """Remove the notes if they hold the words: the checks run again."""
+    """Remove the records if they contain the words: the checks run again."""
     return FileEraser(hone.home, "checks", (FILE,), remove_whole)

@@ -1,6 +1,6 @@
-"""Note which files of which skill were checked, when and with what result.
+"""Record which files of which skill were checked, when and with what result.
 
-The notes only save work and say when: without them, the checks run again.
+The records only save work and tell the time: without them, the checks run again.
 """
 
 from collections.abc import Mapping
@@ -33,7 +33,7 @@ class CheckRecords:
         self._home = home
 
     def all(self) -> Mapping[str, CheckRecord]:
-        """What cannot be read was not noted."""
+        """Return all records. An unreadable one counts as missing."""
         try:
             data = (self._home / FILE).read_bytes()
             return msgspec.json.decode(data, type=dict[str, CheckRecord])
@@ -44,7 +44,7 @@ class CheckRecords:
         return self.all().get(name)
 
     def save(self, name: str, record: CheckRecord) -> None:
-        """Raises StoreError."""
+        """Save the records. Raises StoreError."""
         try:
             with locked(self._home, LOCK):
                 known = {**self.all(), name: record}

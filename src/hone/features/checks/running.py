@@ -1,4 +1,4 @@
-"""Run the checks of a skill: on a copy of its files, in the sandbox, without a network, for a short time."""
+"""Run the checks of a skill: on a copy of its files, in the sandbox, without a network, with a time limit."""
 
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,18 +20,18 @@ from hone.sandbox.workspace import Workspace
 PATIENCE, ALL = 30.0, 120.0
 """Seconds for one check, and for all checks of a skill."""
 MOST = 20
-"""Checks of a skill."""
+"""The most checks of a skill."""
 KEPT = 4_000
-"""Characters of output that are kept: the last ones."""
+"""How many characters of output are kept: the last ones."""
 NO_SANDBOX = "no sandbox holds on this machine (see hone doctor)"
 _SHEBANG = b"#!"
 _OPEN, _PLAIN = 0o755, 0o644
 
 
 class CheckReport(Struct, frozen=True):
-    """What checking these files, by `digest`, came to. `unrun` says why no check could be run; then nothing
-    else is known. `summary` names the check that failed and how. A `digest` that is empty is that of files
-    that could not be checked to the end: they are tried again."""
+    """The result of checking these files, by `digest`. `unrun` says why no check could be run; then nothing
+    else is known. `summary` names the check that failed and how. An empty `digest` stands for files that
+    could not be checked to the end: they are tried again."""
 
     digest: str
     passed: bool
@@ -42,12 +42,12 @@ class CheckReport(Struct, frozen=True):
 
 
 def list_checks(files: Mapping[str, bytes]) -> list[str]:
-    """Return the checks of a skill in their order: the files right below checks/. Deeper ones are data."""
+    """Return the checks of a skill in order: the files directly below checks/. Deeper ones are data."""
     return sorted(path for path in files if path.startswith(CHECKS) and "/" not in path.removeprefix(CHECKS))
 
 
 async def run_checks(name: str, files: Mapping[str, bytes], sandbox: Sandbox, clock: Clock) -> CheckReport:
-    """Run all checks, up to the first that fails. What cannot be run to its end counts as failed."""
+    """Run all checks, up to the first that fails. One that cannot run to its end counts as failed."""
     own, checks = split_facts(files)[0], list_checks(files)
     made = digest_files(own)
     if len(checks) > MOST:
@@ -68,7 +68,7 @@ def _make_root() -> Path:
 
 
 def _lay(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Write a copy of the files. What can be run is made so: a ledger keeps no rights."""
+    """Write a copy of the files. Scripts are made executable, since a ledger stores no file modes."""
     runs = touches_scripts({}, files)
     folder.mkdir()
     for path, data in files.items():
@@ -100,7 +100,7 @@ async def _run(
 
 
 def _interpreter(path: str, data: bytes) -> Iterator[str]:
-    """Yield what runs a file that does not say so itself."""
+    """Yield the interpreter of a file that does not name one."""
     if not data.startswith(_SHEBANG):
         yield from ("/usr/bin/env", "python3") if path.endswith(".py") else ("/bin/sh",)
 

@@ -1,4 +1,4 @@
-"""Count the skills that nobody has used for long, without reading what they say."""
+"""Count the skills that have not been used for long, without reading them."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, time, timedelta
@@ -14,7 +14,7 @@ from hone.knowledge import places
 from hone.knowledge.library import Library
 
 LONGEST = 4_000
-"""Days between the first call and the last that are looked at one by one."""
+"""The most days between the first call and the last to check one by one."""
 
 
 async def count_stale(library: Library, overview: Overview, sessions: Sessions) -> int:
@@ -43,7 +43,7 @@ def _used(
 
 
 def find_forebears(touches: Iterable[SkillTouch]) -> Mapping[str, set[str]]:
-    """Return the skills that each was merged from, and those that they were."""
+    """Return the skills that each was merged from, and their own sources."""
     found: dict[str, set[str]] = {}
     for touch in touches:
         if touch.merged:
@@ -53,7 +53,7 @@ def find_forebears(touches: Iterable[SkillTouch]) -> Mapping[str, set[str]]:
 
 
 def _changed(touches: Iterable[SkillTouch], forebears: Mapping[str, set[str]]) -> Iterator[tuple[str, date]]:
-    """Who was changed when, the oldest first; with a skill those that it was merged into."""
+    """Yield the days on which skills were changed, oldest first, each with those that it was merged into."""
     local = _LocalDays()
     for touch in touches:
         if touch.counts:
@@ -66,15 +66,15 @@ def _changed(touches: Iterable[SkillTouch], forebears: Mapping[str, set[str]]) -
 
 
 class _LocalDays(dict[datetime, date]):
-    """The local day of a quarter of an hour: no time zone is off by a part of one."""
+    """The local day of a quarter of an hour: every time zone is a multiple of that."""
 
     def __missing__(self, at: datetime) -> date:
         return self.setdefault(at, at.astimezone().date())
 
 
 async def days_of_use(overview: Overview, sessions: Sessions) -> Sequence[date]:
-    """Return the days on which the owner used Hone, in the order in which that happened. Where no clock ever
-    went back, that is their own order, and the calls of a day need not be read."""
+    """Return the days on which the owner used Hone, in the order of events. If no clock ever went back, that
+    is their own order, and the calls of a day need not be read."""
     extent = await overview.extent()
     if extent is None:
         return ()

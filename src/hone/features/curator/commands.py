@@ -24,7 +24,7 @@ from hone.features.curator.retention import Aged
 from hone.knowledge.folding import steps
 
 SHOWN = 20
-"""Skills in the status, those that were not used longest first."""
+"""How many skills the status shows, those unused longest first."""
 NONE = "There has been no round yet."
 
 
@@ -169,6 +169,6 @@ def resume(options: Options) -> None:
 
 
 def _curator(hone: Hone) -> Curator:
-    """Return the curator for what changes something. Raises Refused where nothing can be changed."""
+    """Return the curator for changes. Raises Refused if nothing can be changed."""
     writable_keeper(hone)
     return hone.part(CuratorPart).curator

@@ -22,9 +22,9 @@ from hone.knowledge.skills.facts import SET, split_facts
 from hone.knowledge.skills.naming import check_class, check_name
 
 LONGEST = 300_000
-"""Characters of an answer."""
+"""The most characters of an answer."""
 MOST, WIDEST = 20, 10
-"""Skills that one plan may touch, and those that may become one."""
+"""The most skills that one plan may touch, and the most that may become one."""
 MERGED = "references/merged"
 
 _HEADING = regex(r" {0,3}(#{1,6})[ \t](.*)")
@@ -51,7 +51,7 @@ class MergeProposal(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read(answer: str) -> MergeProposal:
-    """Raises Refused unless the answer is one JSON object of this form and nothing else."""
+    """Parse the plan. Raises Refused unless the answer is exactly one JSON object of this form."""
     if len(answer) > LONGEST:
         raise Refused(f"The plan has {len(answer):,} characters, and at most {LONGEST:,} are allowed.")
     try:
@@ -81,8 +81,9 @@ def moves(
     others: Iterable[str],
     grounds: Mapping[str, tuple[ChangeId, ...]],
 ) -> tuple[Move, ...]:
-    """`folders` are the skills that the curator may change, as they are; `others` the names of all the rest.
-    `grounds` are the changes that each skill is made of. Raises Refused with what is wrong first."""
+    """Turn a plan into moves. `folders` are the skills that the curator may change, as they are; `others` are
+    the names of all the rest. `grounds` are the changes that each skill is made of. Raises Refused with the
+    first error."""
     taken: dict[str, str] = {}
     made: list[Move] = []
     for merging in proposal.merge:
@@ -106,7 +107,7 @@ def _claim(taken: dict[str, str], names: Sequence[str], by: str) -> None:
 
 
 def _sources(merging: Merging, folders: Mapping[str, Files], others: frozenset[str]) -> tuple[str, ...]:
-    """Those that become one, the one they go into first if it is there already."""
+    """Return the skills that become one, first the one they are merged into if it exists already."""
     into, named = merging.into, merging.sources
     if len(set(named)) < len(named):
         raise Refused(f"The merge into {one_line(into, 64)} names a skill twice.")
@@ -164,13 +165,13 @@ def _merge(
 
 
 def _born(sources: Mapping[str, Files]) -> dict[str, bytes]:
-    """What a new skill begins with: its facts."""
+    """Return the initial facts of a new skill."""
     project = next(iter(sources.values())).get(PROJECT)
     return {ORIGIN: SkillOrigin.AGENT.encode(), **({PROJECT: project} if project else {})}
 
 
 def _keep(after: dict[str, bytes], stem: str, suffix: str, data: bytes) -> str:
-    """Puts a content where nothing else lies, and says where."""
+    """Store a content at an unused path, and return it."""
     number, path = 1, f"{stem}{suffix}"
     while after.get(path, data) != data:
         number += 1
@@ -180,7 +181,8 @@ def _keep(after: dict[str, bytes], stem: str, suffix: str, data: bytes) -> str:
 
 
 def _carry(after: dict[str, bytes], name: str, path: str, data: bytes) -> None:
-    """A support file keeps its path, so that what names it still finds it, unless another one has that."""
+    """Copy a support file. It keeps its path, so that references to it still work, unless another file has
+    that path."""
     if after.get(path, data) == data:
         after[path] = data
         return
@@ -203,7 +205,7 @@ def _document(merging: Merging, body: str, links: Mapping[str, str]) -> bytes:
 
 
 def _faithful(into: str, body: str, sources: Mapping[str, Files], after: Files) -> None:
-    """Raises Refused if the new text drops a section, has an empty one, or links what is not kept."""
+    """Raise Refused if the new text drops a section, has an empty one, or links a file that is not kept."""
     if body.startswith(FENCE):
         raise Refused(f"The new text of {into} brings front matter of its own.")
     sections = _sections(body)
@@ -220,7 +222,7 @@ def _faithful(into: str, body: str, sources: Mapping[str, Files], after: Files) 
 
 
 def _sections(body: str) -> list[tuple[str, bool]]:
-    """The headings, and whether text or a deeper heading follows each. What stands in code is no heading."""
+    """Return the headings, and whether text or a deeper heading follows each. Code contains no headings."""
     found: list[tuple[int, str, bool]] = []
     fence = ""
     for line in body.split("\n"):
@@ -237,7 +239,7 @@ def _sections(body: str) -> list[tuple[str, bool]]:
 
 
 def _whole(into: str, sources: Mapping[str, Files], after: Files, links: Mapping[str, str]) -> None:
-    """The last look before a plan counts: every byte of every source is there, and its text is linked."""
+    """Check a plan finally: every byte of every source is kept, and its text is linked."""
     document, there = after[DOCUMENT].decode(), set(after.values())
     for name, files in sources.items():
         lost = [path for path, data in split_facts(files)[0].items() if data not in there]
@@ -250,7 +252,7 @@ def _put_away(name: str, files: Files, reason: str) -> Move:
 
 
 def aged(name: str, files: Files, unused: int) -> Move:
-    """What ageing does to a skill."""
+    """Return the effect of aging on a skill."""
     return Move(
         name, ChangeKind.AGE, files, {**files, ARCHIVED: SET}, f"not used on {unused} days on which Hone was"
     )

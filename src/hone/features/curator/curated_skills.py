@@ -16,14 +16,15 @@ from hone.knowledge.folding import Files
 from hone.knowledge.library import Library
 
 WHOLE = 80_000
-"""Characters of skills that a model is shown whole; of the others it gets a line each and can view them."""
+"""The most characters of skills to show a model in full; of the others it gets a line each and can view
+them."""
 WIDTH = 200
 
 
 class CuratedSkills(Struct, frozen=True):
-    """Of the skills that may be changed: their files, their lines, the changes each is made of, how far those
-    can be trusted, the days on which it was used. `changed` says which skill was made or changed on which
-    day, in that order; `others` are all other names; `waiting`: an earlier plan has not been answered."""
+    """The skills that may be changed: their files, their lines, the changes each is made of, how far those
+    can be trusted, and the days of their use. `changed` says which skill was created or changed on which day,
+    in that order; `others` are all other names; `waiting`: an earlier plan has not been answered."""
 
     folders: Mapping[str, Files]
     listed: Mapping[str, ListedSkill]
@@ -35,7 +36,7 @@ class CuratedSkills(Struct, frozen=True):
     waiting: bool
 
     def without(self, names: Collection[str]) -> "CuratedSkills":
-        """The same, with these left alone."""
+        """Return the same without these skills."""
         folders = {name: files for name, files in self.folders.items() if name not in names}
         listed = {name: each for name, each in self.listed.items() if name not in names}
         return replace(self, folders=folders, listed=listed, others=self.others | set(names))
@@ -88,7 +89,7 @@ def _name(entry: Entry) -> str:
 def _changed(
     entries: Iterable[Entry], forebears: Mapping[str, Collection[str]]
 ) -> Iterator[tuple[str, date]]:
-    """Who was changed when, the oldest first; with a skill those that it was merged into."""
+    """Yield the days on which skills were changed, oldest first, each with those that it was merged into."""
     for entry in entries:
         if _touches(entry):
             heirs = (name for name, merged in forebears.items() if _name(entry) in merged)
@@ -98,12 +99,13 @@ def _changed(
 
 
 def _touches(entry: Entry) -> bool:
-    """Whether somebody made or changed it. What the curator does makes nothing younger."""
+    """Tell whether an entry creates or changes a skill. The curator's own changes make nothing younger."""
     return _counts(entry) and not _is_curators(entry)
 
 
 def _forebears(entries: Sequence[Entry]) -> Mapping[str, set[str]]:
-    """The skills that each was merged from, and those that they were: it is as young as the youngest."""
+    """Return the skills that each was merged from, and their own sources: a skill is as young as the
+    youngest."""
     named = {entry.id: _name(entry) for entry in entries}
     found: dict[str, set[str]] = {}
     for entry in reversed(entries):
@@ -119,7 +121,7 @@ def _counts(entry: Entry) -> bool:
 
 
 def _label(history: Sequence[Entry]) -> Trust:
-    """The lowest label that is in it. That the owner approved it says nothing of where it came from."""
+    """Return the lowest label in it. The owner's approval says nothing about its source."""
     own = {entry.id: entry.change for entry in history}
     active = [change for change in own.values() if change.standing is ChangeState.ACTIVE]
     approved = [own[change.about] for change in active if change.about in own]
@@ -131,7 +133,7 @@ def _label(history: Sequence[Entry]) -> Trust:
 
 
 def question(known: CuratedSkills, asked: str) -> str:
-    """Return what a model is asked: which of these skills should be one."""
+    """Return the question to a model: which of these skills should be merged."""
     room, parts = WHOLE, [asked]
     for name, listed in sorted(known.listed.items()):
         head = f"# {name} ({listed.counts.uses:,} uses)"

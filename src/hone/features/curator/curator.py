@@ -53,7 +53,7 @@ from hone.prompt.review import text
 from hone.runtime.session import Session, SessionDeps, new_id
 
 WEEK, DAY, QUIET = timedelta(days=7), timedelta(days=1), timedelta(hours=2)
-"""Between two runs; after one that failed; without a turn before one begins."""
+"""The times between two runs, after a failed one, and without a turn before one begins."""
 HAND = "by hand"
 FEW = "There are fewer than two learned skills that may be changed."
 SAME = "No learned skill has changed since a model was last asked."
@@ -63,7 +63,7 @@ PLAIN = "The model is too small to be asked."
 
 
 class CuratorDeps(Struct, frozen=True):
-    """What a curator works with. `agent` is whom it asks."""
+    """What a curator works with. `agent` returns the agent that it asks."""
 
     home: Path
     claims: Claims
@@ -79,7 +79,7 @@ class CuratorDeps(Struct, frozen=True):
 
 
 class Advice(Struct, frozen=True):
-    """What a model said: its plan as moves, or why there is none. `skipped`: it was not asked."""
+    """A model's answer: its plan as moves, or why there is none. `skipped`: it was not asked."""
 
     moves: tuple[Move, ...] = ()
     session: SessionId = NO_SESSION
@@ -99,7 +99,7 @@ class Thought(Struct, frozen=True):
 
 
 class Preview(Struct, frozen=True):
-    """What a run would make of it, and what of it would be refused. Nothing was changed."""
+    """The result that a run would have, and what would be refused. Nothing was changed."""
 
     thought: Thought
     entries: tuple[Entry, ...]
@@ -116,7 +116,7 @@ class Curator:
         return self.reports.is_paused
 
     async def due(self) -> str:
-        """Why a run is due now; empty if none is."""
+        """Return why a run is due now; empty if none is."""
         known = await self._deps.runs.runs(1)
         if self.is_paused or self._deps.library.keeper.rules.closed or not self._is_over(known):
             return ""
@@ -127,8 +127,7 @@ class Curator:
         return "the last one failed" if known[0].error else "a week has passed"
 
     async def next(self) -> datetime | None:
-        """Return when a run is due if nothing happens until then; None as long as there is no reason for
-        one."""
+        """Return when a run is due if nothing happens until then; None without a reason for one."""
         deps = self._deps
         known = await deps.runs.runs(1)
         if self.is_paused or deps.library.keeper.rules.closed or not await self._has_reason(known):
@@ -152,17 +151,17 @@ class Curator:
         return DAY if known and known[0].error else WEEK
 
     def _is_over(self, known: Sequence[CuratorRun]) -> bool:
-        """Whether the time since the last run is; a clock that was put back ends it, too."""
+        """Tell whether the time since the last run is over; a clock that was set back ends it, too."""
         since = self._deps.clock.now() - known[0].at if known else WEEK
         return not timedelta() <= since < self._pause(known)
 
     async def is_idle(self) -> bool:
-        """Whether nobody has had a turn in this home for a while, in whatever process."""
+        """Tell whether no process has run a turn in this home for a while."""
         latest = await self._deps.sessions.list(limit=1)
         return not latest or self._deps.clock.now() - latest[0].updated >= QUIET
 
     async def tend(self, emit: Emit) -> None:
-        """A run if one is due. Whatever goes wrong, the next one is due all the same."""
+        """Do a run if one is due. After an error the next one is still due."""
         try:
             why = await self.due()
             done = await self.work(why, due=True) if why else None
@@ -172,7 +171,7 @@ class Curator:
             emit(Curated(*done, await self._lessons(done[1])))
 
     async def _lessons(self, entries: Sequence[Entry]) -> tuple[LessonText, ...]:
-        """What changed, in words. It is in the ledger, whether or not it can be read now."""
+        """Return the changes in words. They are in the ledger, even if they cannot be read now."""
         with suppress(HoneError):
             return await find_lessons(self._deps.library.keeper.ledger, entries)
         return ()
@@ -180,8 +179,8 @@ class Curator:
     async def work(
         self, why: str = HAND, *, again: bool = False, due: bool = False
     ) -> tuple[CuratorRun, tuple[Entry, ...]] | None:
-        """One run. None if somebody else is at it, or has done it meanwhile where it must be `due`.
-        `again`: a model is asked though nothing has changed."""
+        """Do one run. Return None if another process does it, or has just done one that had to be `due`.
+        `again`: ask a model although nothing has changed."""
         async with self._deps.claims.hold(FOLDER) as held:
             if not held or (due and not await self.due()):
                 return None
@@ -193,7 +192,7 @@ class Curator:
         return made, tuple(entries)
 
     async def preview(self, *, again: bool = False) -> Preview:
-        """The same thoughts, on a ledger that nobody else sees."""
+        """Plan a run, on a ledger that nobody else sees."""
         thought = await self._think("dry run", await self._deps.runs.runs(), again=again)
         library, _ = self._deps.library.stage()
         reasons: list[str] = []
@@ -208,7 +207,7 @@ class Curator:
         return Preview(thought, tuple(entries), tuple(reasons))
 
     async def ages(self) -> tuple[Aged, ...]:
-        """How long each learned skill has not been used."""
+        """Return how long each learned skill has been unused."""
         return await self._aged(await load_skills(self._deps.library))
 
     async def _close(self, thought: Thought, after: CuratorRunId) -> tuple[CuratorRun, Sequence[Entry]]:
@@ -230,7 +229,7 @@ class Curator:
         return made[0], entries
 
     async def _think(self, why: str, runs: Sequence[CuratorRun], *, again: bool) -> Thought:
-        """What is old enough to be put away is not offered to a model."""
+        """Plan a run. Skills that are old enough to be archived are not offered to a model."""
         asked = next((each.library for each in runs if each.library and not each.error), "")
         known = await load_skills(self._deps.library)
         offered = known.without([each.name for each in _graded(await self._aged(known), Grade.ARCHIVED)])
@@ -240,7 +239,7 @@ class Curator:
             label = lowest(known.labels.get(move.name, Trust.AGENT) for move in advice.moves)
             author = Author(Actor.CURATOR, advice.session, evidence=advice.evidence, trust_floor=label)
             batches.append(Batch(advice.moves, author))
-        # Once more, so that what was used while a model thought does not count as unused.
+        # Once more, so that skills used while the model was thinking do not count as unused.
         known = await load_skills(self._deps.library)
         aged = await self._aged(known)
         planned = {move.name for move in advice.moves}
@@ -256,7 +255,7 @@ class Curator:
         return plan(known.listed.values(), known.used, known.changed, days, self._deps.terms)
 
     async def _consult(self, known: CuratedSkills, asked: str) -> Advice:
-        """`asked` is the library that a model was last asked about."""
+        """Ask the model. `asked` is the library that a model was last asked about."""
         deps, rules = self._deps, self._deps.library.keeper.rules
         if stricter(rules.modes.get(Actor.CURATOR, LearningMode.AUTO), rules.merges) is LearningMode.OFF:
             return Advice(skipped=OFF)
@@ -303,7 +302,7 @@ class Curator:
 
 
 def report(thought: Thought, changes: Sequence[Change], refused: Sequence[str]) -> str:
-    """Markdown, for a person. A plan that waits is only counted: its words stand in no file."""
+    """Return a report in Markdown, for people. A pending plan is only counted: its words are in no file."""
     pending = {change.target for change in changes if change.standing is ChangeState.PENDING}
     done = {change.target for change in changes} - pending
     planned = {skill(move.name) for move in thought.advice.moves} & pending

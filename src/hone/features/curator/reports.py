@@ -15,7 +15,7 @@ from hone.files.erasing import FileEraser
 
 FOLDER, PAUSED = "curator", "paused"
 [EVERYWHERE] = PAUSES.fixed
-"""The document that says the same to all machines that share a database."""
+"""The document that pauses the curator on all machines that share a database."""
 NOTE = b"The curator begins no round by itself while this file is here.\n"
 
 
@@ -32,12 +32,13 @@ def markdown(run: CuratorRun) -> str:
 
 
 def erase_reports(hone: Hone) -> FileEraser:
-    """Take words out of the reports."""
+    """Remove words from the reports."""
     return FileEraser(hone.home, "curator", (f"{FOLDER}/",))
 
 
 class Reports(Struct, frozen=True):
-    """What cannot be printed is printed the next time somebody looks; the record is in the database."""
+    """The reports. One that cannot be written now is written at the next look; the record is in the
+    database."""
 
     folder: Path
     documents: Documents
@@ -50,7 +51,7 @@ class Reports(Struct, frozen=True):
                 return
 
     def catch_up(self, runs: Sequence[CuratorRun]) -> None:
-        """Prints what a killed process did not."""
+        """Write the reports that a killed process did not."""
         self.print(*(each for each in runs if not (self.folder / f"round-{each.id:04}.md").exists()))
 
     @property

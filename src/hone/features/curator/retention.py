@@ -16,8 +16,8 @@ from hone.core.skill import ListedSkill, SkillOrigin
 
 
 class Terms(Struct, frozen=True):
-    """Days without use after which a skill is stale, and after which it is put away. `gap`: the most between
-    two days that count."""
+    """Days without use after which a skill is stale, and after which it is archived. `gap`: the most days
+    between two that count."""
 
     stale: int = 30
     archived: int = 90
@@ -31,13 +31,13 @@ class Grade(StrEnum):
     ACTIVE = "active"
     STALE = "stale"
     ARCHIVED = "archived"
-    """It is to be put away."""
+    """It is to be archived."""
 
 
 class Aged(Struct, frozen=True):
     name: str
     unused: int
-    """Days."""
+    """In days."""
     grade: Grade
 
 
@@ -49,18 +49,18 @@ class Calendar(Struct, frozen=True):
     gap: timedelta
 
     def mark(self, day: date) -> int | None:
-        """How many had counted by that day, or by the last one before on which Hone was used. None if no such
-        day is near: then a clock was wrong, or nobody can tell."""
+        """Return how many had counted by that day, or by the last day of use before it. Return None if no
+        such day is near: a clock was wrong, or the day is unknown."""
         near = (day - timedelta(back) for back in range(self.gap.days + 1) if day.toordinal() > back)
         return next((self.marks[each] for each in near if each in self.marks), None)
 
     def since(self, mark: int) -> int:
-        """How many have counted since and are over."""
+        """Count the days since that are over."""
         return max(0, self.total - mark - 1)
 
 
 def reckon(days: Iterable[date], terms: Terms) -> Calendar:
-    """`days` on which Hone was used, in the order in which that happened, as the clock said then."""
+    """Build the calendar from the `days` of use, in the order of events, by the clock of that time."""
     marks: dict[date, int] = {}
     gap, total = timedelta(terms.gap), 0
     last: date | None = None
@@ -80,8 +80,9 @@ def plan(
     days: Iterable[date],
     terms: Terms = TERMS,
 ) -> tuple[Aged, ...]:
-    """Every skill that can age, by name. `used` are the days on which each was used; `changed` says who was
-    made or changed on which day, in the order in which that happened. What cannot be dated does not age."""
+    """Return the grade of every skill that can age, by name. `used` are the days of use of each; `changed`
+    says which skill was created or changed on which day, in the order of events. A skill without a date does
+    not age."""
     own = (each for each in skills if each.origin is SkillOrigin.AGENT)
     names = sorted(each.name for each in own if not each.pinned and not each.archived)
     return grade(names, used, changed, days, terms)
@@ -94,7 +95,7 @@ def grade(
     days: Iterable[date],
     terms: Terms = TERMS,
 ) -> tuple[Aged, ...]:
-    """The same for the names of skills that can age."""
+    """Return the grades for the names of skills that can age."""
     calendar = reckon(days, terms)
     young = _young(calendar, used, changed)
     unused = ((name, calendar.since(young.get(name, calendar.total))) for name in names)
@@ -104,8 +105,8 @@ def grade(
 def _young(
     calendar: Calendar, used: Mapping[str, Collection[date]], changed: Iterable[tuple[str, date]]
 ) -> dict[str, int]:
-    """How many days had counted when something last happened to each skill. What comes later in the order is
-    no earlier in time, whatever its date says."""
+    """Return how many days had counted when something last happened to each skill. A later event is never
+    earlier in time, whatever its date says."""
     young: dict[str, int] = {}
     marks: dict[date, int | None] = {}
     level = 0

@@ -134,7 +134,7 @@ async def _with_lessons(hone: Hone, what: Erasure) -> Erasure:
 
 
 def _erase(options: Options, plan: Callable[[Hone], Awaitable[Erasure]], *, dry_run: bool, yes: bool) -> int:
-    """Finish what was cut off, show what holds it, ask, erase and prove. Return the exit code."""
+    """Finish an interrupted erasure, show where it is found, ask, erase and prove. Return the exit code."""
     if not dry_run and with_home(options, _resume):
         click.echo("An erase was cut off before. Its files are done now; repeat it to prove that.")
     what = with_home(options, plan)

@@ -39,8 +39,8 @@ NAMES = {
 
 
 class DatabaseEraser:
-    """Erases rows in one transaction, then publishes journal and skills again. A process that is killed in
-    between leaves files that count as stale: the next one publishes them."""
+    """Erases rows in one transaction, then publishes journal and skills again. A process killed in between
+    leaves files that count as stale: the next one publishes them."""
 
     def __init__(self, hone: Hone) -> None:
         self._hone = hone
@@ -63,7 +63,8 @@ class DatabaseEraser:
         return [*left, *await self.settle(what)]
 
     async def settle(self, what: Erasure) -> Sequence[str]:
-        """Do what follows from the rows: files, pending changes of which nothing is left, the log."""
+        """Update everything that follows from the rows: files, pending changes that are now empty, the
+        log."""
         keeper = self._hone.keeper
         async with keeper.lock():
             for target in await self._targets():
@@ -74,7 +75,7 @@ class DatabaseEraser:
         return await self.store.purge(what)
 
     async def begin(self, holdings: Sequence[str]) -> None:
-        """Note from which other holdings it is erased, for a backup that still has it there."""
+        """Record the other holdings of the text, for a backup that still has it there."""
         if holdings:
             await self.store.begin(holdings, stamp(self._hone.clock.now()))
 
@@ -83,7 +84,7 @@ class DatabaseEraser:
         return [each for each in every if not places.is_outside(each)]
 
     async def _uninstall(self, what: Erasure) -> None:
-        """Take away skills whose names hold the words, and skills and items of which nothing is to stay."""
+        """Remove skills whose names contain the words, and skills and items that should not stay at all."""
         scrub, keeper = Scrubber(what.words), self._hone.keeper
         items = Items(keeper, self._hone.clock)
         for target in await self.store.target_names():
@@ -95,7 +96,8 @@ class DatabaseEraser:
                 await keeper.edit_skill(name, SetFiles({}), OWNER)
 
     async def _take_copies(self, what: Erasure) -> list[str]:
-        """Take away what Hone wrote for other agents, where it holds the words. Say what it may not touch."""
+        """Remove what Hone wrote for other agents, where it contains the words. Return what must not be
+        touched."""
         scrub, keeper = Scrubber(what.words), self._hone.keeper
         left: list[str] = []
         copies = {**await keeper.ledger.held_below(COPY), **await keeper.ledger.held_below(SECTION)}
@@ -117,5 +119,5 @@ class DatabaseEraser:
                 await self._hone.keeper.reject(entry.id)
 
     def _files(self) -> FileEraser:
-        """Other files beside the published ones: what an editor or a killed process left."""
+        """Return the eraser of files next to the published ones, left by an editor or a killed process."""
         return FileEraser(self._hone.home, "journal and skills", PUBLISHED)

@@ -1,4 +1,4 @@
-"""Erase exported files that hold what is to go. Only files that Hone wrote itself are known here."""
+"""Erase exported files that contain the text. Only files that Hone wrote itself are known here."""
 
 import asyncio
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ CLOSED = (
 
 
 class ExportEraser:
-    """Deletes exports as a whole: each is a copy of what the home has."""
+    """Deletes exports as a whole: each is a copy of data in the home."""
 
     def __init__(self, hone: Hone) -> None:
         self._home = hone.home
@@ -42,7 +42,7 @@ class ExportEraser:
 
 
 def _is_closed(path: Path) -> bool:
-    """Tell whether a file is no plain text, such as a backup."""
+    """Tell whether a file is not plain text, such as a backup."""
     try:
         with open_file(path) as file:
             return b"\0" in file.read(1 << 13)

@@ -1,4 +1,4 @@
-"""Rewrite what is known without words that are erased: journal entries, memory items and files of skills."""
+"""Rewrite what is known without the erased words: journal entries, memory items and files of skills."""
 
 import json
 
@@ -14,7 +14,7 @@ BLANK = f"{ERASED}\n".encode()
 
 
 def make_rewrite(scrub: Scrubber) -> Rewrite:
-    """Return how contents of the ledger are rewritten."""
+    """Return the function that rewrites contents of the ledger."""
 
     def rewrite(target: str, path: str, body: bytes, whole: bool) -> bytes:
         if places.is_item(Target(target)):
@@ -27,7 +27,7 @@ def make_rewrite(scrub: Scrubber) -> Rewrite:
 
 
 def _rewrite_journal(body: bytes, scrub: Scrubber) -> bytes:
-    """Leave out entries of which nothing is left; the owner's other lines keep their place."""
+    """Remove entries that are now empty; the owner's other lines keep their place."""
     try:
         text = body.decode()
     except UnicodeDecodeError:

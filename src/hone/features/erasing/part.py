@@ -22,7 +22,7 @@ class ErasingPart(Part):
 
     async def tend(self, emit: Emit) -> None:
         if self._hone.settings.retention != RetentionSettings():
-            with suppress(HoneError):  # another process has it, or the disk is full: there is a next time
+            with suppress(HoneError):  # another process has it, or the disk is full: it is tried again later
                 await import_object(RETENTION)(self._hone).apply()
 
     async def checks(self) -> Sequence[tuple[bool, str]]:

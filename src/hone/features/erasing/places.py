@@ -24,16 +24,16 @@ COPIES = (
     *("hone-moved-*", "hone-moved-files-*/", "hone.db.moving*", "hone.db.moving-files/"),
 )
 LEFT = (f"{FILE}*", *(place for kind in KINDS for place in kind.fixed or (f"{kind.folder}/",)))
-"""What a home still has of data that has moved elsewhere."""
+"""What a home still has of data that has moved to a remote database."""
 
 
 def spill(hone: Hone) -> DocumentEraser:
-    """Take words out of results that were too long for a conversation."""
+    """Remove words from results that were too long for a conversation."""
     return DocumentEraser(hone.home, hone.documents, SPILL)
 
 
 def queued(hone: Hone) -> DocumentEraser:
-    """Remove queued commands, and conversations of queued imports, that hold the words."""
+    """Remove queued commands, and conversations of queued imports, that contain the words."""
     return DocumentEraser(hone.home, hone.documents, QUEUED, _without_lines)
 
 
@@ -42,17 +42,17 @@ def _without_lines(data: bytes, scrub: Scrubber) -> bytes | None:
 
 
 def quarantine(hone: Hone) -> FileEraser:
-    """Remove planted files that hold the words."""
+    """Remove planted files that contain the words."""
     return FileEraser(hone.home, "quarantine", ("quarantine/",), remove_whole)
 
 
 def skill_files(hone: Hone) -> FileEraser:
-    """Remove laid out files of skills that hold the words; they are laid out again as they are then."""
+    """Remove unpacked files of skills that contain the words. They are unpacked again in their new state."""
     return FileEraser(hone.home, "skill files", ("served/",), remove_whole)
 
 
 class HistoryEraser:
-    """Removes lines of the prompt's history. Other processes may add lines meanwhile; those stay."""
+    """Removes lines of the prompt's history. Lines that other processes add in the meantime stay."""
 
     def __init__(self, hone: Hone) -> None:
         self._path = hone.home / "history"
@@ -91,8 +91,8 @@ def _typed(line: bytes) -> str:
 
 
 class CopyEraser:
-    """Removes the copies that a repair or a move left. Those of a repair are damaged: no search of them finds
-    everything. That of a move is the database itself, once the data is elsewhere."""
+    """Removes the copies that a repair or a move left. Those of a repair are damaged, so no search of them is
+    complete. That of a move is the database itself, if the data has moved."""
 
     def __init__(self, hone: Hone) -> None:
         self._home = hone.home
@@ -109,8 +109,8 @@ class CopyEraser:
 
 
 class ProvenanceEraser:
-    """Removes fingerprints of the words, and rows about files whose names hold them. What is left of a
-    foreign text still tells that it is foreign."""
+    """Removes fingerprints of the words, and rows about files whose names contain them. The remaining
+    fingerprints of a foreign text still identify it as foreign."""
 
     def __init__(self, hone: Hone) -> None:
         self._home = hone.home
@@ -141,7 +141,7 @@ class ProvenanceEraser:
             store.close()
 
     async def _units(self, what: Erasure) -> frozenset[int]:
-        """Return the fingerprints of the words, and of lines that hold them in a conversation."""
+        """Return the fingerprints of the words, and of lines that contain them in a conversation."""
         scrub = Scrubber(what.words)
         found = [frozenset[int](), *(runs(each) | fingerprint(each) for each in what.words)]
         said = await self._store.texts(what.words) if what.words else []

@@ -1,4 +1,4 @@
-"""Find out what belongs to a conversation, a lesson or a memory that is to be erased."""
+"""Find everything that belongs to a conversation, a lesson or a memory to erase."""
 
 from collections.abc import Iterable, Sequence
 
@@ -18,10 +18,10 @@ from hone.knowledge.skills.facts import new_lines
 from hone.knowledge.wording import find_lessons
 
 DISTINCT = 24
-"""Characters of a line of a skill, or of a value of a memory, that is searched for elsewhere, too: shorter
-ones may stand anywhere for other reasons."""
+"""The fewest characters of a skill's line, or a memory's value, to search for elsewhere: shorter ones may
+occur anywhere for other reasons."""
 PROBES, LONGEST = 12, 120
-"""Lines of a conversation that the proof looks for, and their characters."""
+"""The most lines of a conversation that the proof searches for, and their fewest characters."""
 _SPILLED = regex(r"spill/([A-Za-z0-9_-]{1,64}-[0-9a-f]{16}\.txt)")
 
 
@@ -37,7 +37,7 @@ def plan_words(texts: Sequence[str]) -> Erasure:
 
 
 async def plan_session(hone: Hone, session: SessionId) -> Erasure:
-    """Erase a conversation, with the forks that Hone made of it and what only they have."""
+    """Erase a conversation, with the forks that Hone made of it and everything that only they have."""
     ids = await DatabaseEraser(hone).store.family([session])
     stored = [line for id in ids for line in (*await hone.sessions.earlier(id), await hone.sessions.load(id))]
     said = [node.message for line in stored for node in line.transcript.nodes]
@@ -49,13 +49,13 @@ async def plan_session(hone: Hone, session: SessionId) -> Erasure:
 
 
 def _distinct(texts: Iterable[str]) -> tuple[str, ...]:
-    """Return some lines that hardly stand anywhere else, the longest ones."""
+    """Return some distinctive lines, the longest ones."""
     lines = {line.strip()[:LONGEST] for text in texts for line in text.splitlines()}
     return tuple(sorted((line for line in lines if len(line) >= DISTINCT), key=len)[-PROBES:])
 
 
 def _spilled(stored: Iterable[StoredSession]) -> tuple[str, ...]:
-    """Return the files that hold results of a conversation."""
+    """Return the files with results of a conversation."""
     results = (node.message.result for line in stored for node in line.transcript.nodes)
     names = {name for result in results if result for name in _SPILLED.findall(result.text)}
     return tuple(f"spill/{name}" for name in sorted(names))
@@ -77,7 +77,7 @@ async def plan_lesson(hone: Hone, change: ChangeId) -> Erasure:
 
 
 def _versions(lessons: Sequence[LessonText], change: ChangeId) -> set[str]:
-    """Return what a lesson said before and after each time it was put in other words."""
+    """Return what a lesson said before and after each rewording."""
     texts = {each.text or each.replaced for each in lessons if each.change == change}
     while (
         more := {
@@ -93,7 +93,7 @@ def _versions(lessons: Sequence[LessonText], change: ChangeId) -> set[str]:
 
 
 async def _plan_skill(hone: Hone, entry: Entry, every: Sequence[Entry]) -> Erasure:
-    """Erase a skill as a whole if the change made it, or the lines that the change brought."""
+    """Erase a skill as a whole if the change made it, or the lines that the change added."""
     made = await load_steps(hone.ledger, entry.change)
     before, after = _side(made, "before"), _side(made, "after")
     lines = {line for line in new_lines(before, after) if len(line) >= DISTINCT}
@@ -138,7 +138,7 @@ async def plan_memory(hone: Hone, key: str) -> Erasure:
 
 
 async def find_keys(hone: Hone, words: str) -> list[str]:
-    """Return the keys of memory items that hold these words."""
+    """Return the keys of memory items that contain these words."""
     scrub, found = Scrubber((words,)), []
     for target in await hone.ledger.held_below(ITEM):
         item = await load(hone.ledger, target)
@@ -148,7 +148,7 @@ async def find_keys(hone: Hone, words: str) -> list[str]:
 
 
 async def find_change(hone: Hone, text: str) -> ChangeId:
-    """Return the change that a number names. Raises Missing."""
+    """Return the change with a number. Raises Missing."""
     if not (text.isascii() and text.isdigit() and len(text) < 19):
         raise Missing(f"{text!r} is no change. hone log lists them with their numbers.")
     return (await hone.ledger.entry(ChangeId(int(text)))).id

@@ -14,14 +14,14 @@ from hone.files.erasing import change_file, remove, walk
 
 
 class Retention:
-    """What the settings under `[retention]` say. It deletes; it does not search for copies as erase does."""
+    """The settings under `[retention]`. It deletes, and does not search for copies as erase does."""
 
     def __init__(self, hone: Hone) -> None:
         self._hone = hone
         self._settings = hone.settings.retention
 
     async def apply(self) -> None:
-        """Delete what is past its time. Raises HoneError."""
+        """Delete what has expired. Raises HoneError."""
         now = self._hone.clock.now()
         await asyncio.to_thread(self._delete_files, "spill/", self._settings.spill, now)
         if self._settings.spill and self._hone.documents.shared:
@@ -32,7 +32,7 @@ class Retention:
         if self._settings.sessions:
             every = await self._hone.sessions.list(None, None)
             for id in find_old(every, now - timedelta(days=self._settings.sessions)):
-                with suppress(Missing):  # it went with the one that it was forked from
+                with suppress(Missing):  # deleted with the session that it was forked from
                     await self._hone.sessions.delete(id)
 
     def _delete_files(self, place: str, days: int, now: datetime) -> None:
@@ -48,7 +48,7 @@ class Retention:
 
 
 def find_old(sessions: Sequence[SessionSummary], oldest: datetime) -> list[SessionId]:
-    """Return the conversations that nobody has been active in since, the latest first. Those that others go
-    on from stay until those are old, too."""
+    """Return the conversations without activity since then, latest first. Those that others continue stay
+    until those are old, too."""
     young = {each.header.parent for each in sessions if each.updated >= oldest}
     return [each.header.id for each in sessions if each.updated < oldest and each.header.id not in young]

@@ -1,4 +1,4 @@
-"""Erase: find what is to go in every holding, remove it, and prove that no file of the home has it."""
+"""Erase: find the text in every holding, remove it, and prove that no file of the home contains it."""
 
 import asyncio
 from collections.abc import Sequence
@@ -18,9 +18,9 @@ from hone.files.erasing import below, tally
 from hone.holdings import all_holdings
 
 ROUNDS = 3
-"""How often it is erased if other processes bring it back meanwhile."""
+"""How often to erase again if other processes bring the text back."""
 UNSEARCHED = ("models", "caches")
-"""Folders that hold nothing of a conversation: weights of models, and caches of tools."""
+"""Folders without any text of conversations: weights of models, and caches of tools."""
 OWNERS = (
     *(
         "hone.toml",
@@ -30,7 +30,7 @@ OWNERS = (
     *(*RULES.fixed, *CONSENT.fixed),
     *("keys.json", "serve.key", "serve-keys.json", "serve-keys-used.json"),
 )
-"""Files that the owner wrote or decided: they are named, not changed."""
+"""Files that the owner wrote or decided: they are reported, not changed."""
 
 
 ELSEWHERE = (
@@ -39,8 +39,8 @@ ELSEWHERE = (
 
 
 class Proof(Struct, frozen=True):
-    """What a search of the bytes of every file found, and of all rows of a database elsewhere. `left` are
-    files and tables that still have it, `owners` files that only the owner may change."""
+    """What a search found in the bytes of every file, and in all rows of a remote database. `left` are files
+    and tables that still have it, `owners` files that only the owner may change."""
 
     files: int
     size: int
@@ -50,7 +50,7 @@ class Proof(Struct, frozen=True):
 
 
 class ErasureOutcome(Struct, frozen=True):
-    """What came of it. `notes` are sentences for the owner."""
+    """The result. `notes` are sentences for the owner."""
 
     proof: Proof
     notes: tuple[str, ...] = ()
@@ -72,8 +72,8 @@ class Erasing:
         return [place for each in self._erasers() for place in await each.find(what)]
 
     async def erase(self, what: Erasure) -> ErasureOutcome:
-        """Remove it for good. The database comes after the files: what belongs to a conversation or a lesson
-        can be looked up there until all else is done, so that a killed command can be repeated."""
+        """Remove it for good. The database comes after the files: it tells what belongs to a conversation or
+        a lesson until everything else is done, so that a killed command can be repeated."""
         notes: dict[str, None] = {}
         await self._database.begin(sorted({each.holding for each in await self.find(what)} - {DATABASE}))
         for _ in range(ROUNDS):
@@ -91,17 +91,17 @@ class Erasing:
         return ErasureOutcome(proof, tuple(notes))
 
     async def _own(self, probes: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the sentences that nothing else holds: those must be nowhere."""
+        """Return the sentences that nothing else contains: those must be nowhere."""
         if not probes or not await self.find(Erasure(words=probes)):
             return probes
         return tuple([each for each in probes if not await self.find(Erasure(words=(each,)))])
 
     async def is_cut_off(self) -> bool:
-        """Tell whether a killed process left an erasure in the middle."""
+        """Tell whether a killed process left an erasure unfinished."""
         return await self._database.store.is_cut_off()
 
     async def resume(self) -> Sequence[str]:
-        """Finish what a killed process left, as far as that can be done without the words."""
+        """Finish what a killed process left, as far as possible without the words."""
         notes = dict.fromkeys(await self._database.settle(Erasure()))
         for each in self._beside():
             notes |= dict.fromkeys(await each.erase(Erasure()))
@@ -109,7 +109,7 @@ class Erasing:
         return tuple(notes)
 
     async def prove(self, what: Erasure) -> Proof:
-        """Search the bytes of every file of the home, the names of files, and rows that lie elsewhere."""
+        """Search the bytes of every file of the home, the names of files, and remote rows."""
         scrub = Scrubber(what.words)
         proof = await asyncio.to_thread(self._prove, scrub)
         rows, tables = await self._database.store.search(scrub)

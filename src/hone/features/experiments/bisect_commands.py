@@ -26,7 +26,7 @@ from hone.features.experiments.part import ExperimentsPart
 from hone.knowledge.wording import find_lessons
 
 SHOWN = 3
-"""Changes that are named where none is certain."""
+"""How many changes to name if none is certain."""
 EPILOG = """\b
 Examples:
   hone bisect --task notes
@@ -73,7 +73,7 @@ def bisect(options: Options, name: str, since: int | None, runs: int, model: str
 
 @contextmanager
 def show_progress(name: str, changes: int, most: int) -> Iterator[Progress]:
-    """Show on standard error how many runs are done; where nobody watches, nothing."""
+    """Show on standard error how many runs are done, if somebody watches."""
     hidden = not sys.stderr.isatty()
     label = f"{name}: {number_of(changes, 'change')}"
     with click.progressbar(length=most, label=label, file=sys.stderr, show_pos=True, hidden=hidden) as bar:

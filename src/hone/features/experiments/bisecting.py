@@ -19,17 +19,17 @@ from hone.knowledge.folding import fold, load_held
 from hone.knowledge.snapshots import journals
 
 FIRST = 3
-"""Runs before the first change and after the last one, to see that there is something to find."""
+"""How many runs before the first change and after the last one, to see that there is something to find."""
 MOST = 60
-"""Runs in all, unless the owner wants another number."""
+"""The default number of runs."""
 Known = Mapping[Target, Mapping[str, str]]
-"""What was known at some time: the digests of its contents, by target and path."""
+"""What was known at one moment: the digests of its contents, by target and path."""
 Progress = Callable[[int, Suspicion], None]
-"""Is told how many runs are done, and what they say."""
+"""Hears how many runs are done, and their result so far."""
 
 
 class SuspectChange(Struct, frozen=True):
-    """A change, or several that were made as one, with what was known after it."""
+    """A change, or several that were made together, with what was known after it."""
 
     entries: tuple[Entry, ...]
     known: Known
@@ -50,7 +50,7 @@ class ChangeHistory(Struct, frozen=True):
 
 
 class BisectResult(Struct, frozen=True):
-    """How the runs ended, by state, and what that says. Without a `culprit` it is open, or `nothing` says why
+    """How the runs ended, by state, and what follows. Without a `culprit` it is open, or `nothing` says why
     there is nothing to find."""
 
     history: ChangeHistory
@@ -71,7 +71,7 @@ class BisectResult(Struct, frozen=True):
 async def read_history(hone: Hone, folder: Path, since: ChangeId | None, task: Task) -> ChangeHistory:
     """Return the changes that a folder's prompt could show: those after `since`, or those made after the task
     was recorded. Raises Refused if there are none."""
-    await hone.library.listed()  # what was edited by hand is a change, too
+    await hone.library.listed()  # a manual edit is a change, too
     here = set(journals(folder))
     known: dict[Target, Mapping[str, str]] = {}
     before: Known = {}
@@ -101,7 +101,7 @@ class Bisector:
         self._model = model
 
     async def find(self, task: Task, history: ChangeHistory, most: int, tell: Progress) -> BisectResult:
-        """Raises ModelError where the provider gives no answer."""
+        """Search. Raises ModelError if the provider gives no answer."""
         tallies = [Tally()] * (len(history.suspects) + 1)
         async with working(self._owner, task.name) as root:
             room = TrialRoom(self._owner, task, root, self._model)
@@ -122,7 +122,7 @@ class Bisector:
             await room.prepare(str(state), contents)
 
     async def _load(self, known: Known, from_folder: Path, to: Path) -> HomeContents:
-        """Load what was known in a folder, as it would be known in another one."""
+        """Load what was known in a folder, as if it were in another one."""
         ledger, own = self._owner.ledger, project(path_to_text(from_folder))
         texts: dict[Target, str] = {}
         skills: dict[str, Mapping[str, bytes]] = {}
@@ -138,7 +138,8 @@ class Bisector:
 
 
 def _choose(tallies: Sequence[Tally], suspicion: Suspicion) -> int | None:
-    """Return the state of the next run: first both ends, then where it tells most; None if it is decided."""
+    """Return the state of the next run: first both ends, then the most informative one; None if it is
+    decided."""
     for state in (len(tallies) - 1, 0):
         if tallies[state].successes + tallies[state].failures < FIRST:
             return state
@@ -146,7 +147,8 @@ def _choose(tallies: Sequence[Tally], suspicion: Suspicion) -> int | None:
 
 
 def is_hopeless(tallies: Sequence[Tally]) -> str:
-    """Say why there is nothing to find if both ends do the same in all of their first runs; empty if not."""
+    """Return why there is nothing to find if both ends behave alike in all of their first runs; empty if
+    not."""
     first, last = tallies[0], tallies[-1]
     if min(first.successes, last.successes) >= FIRST and not first.failures + last.failures:
         return "The task succeeds with what is known now, as it did before."

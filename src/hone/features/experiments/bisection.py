@@ -2,8 +2,8 @@
 
 There are as many states as changes, and one before them. If change N broke it, runs in the states before N
 succeed at one rate and those from N on at a lower one. Neither rate is known, so both are averaged over all
-that are plausible. After each run every change has a probability. The next run is made in the state that is
-expected to tell most, and the search ends when one change is nearly certain.
+plausible ones. After each run every change has a probability. The next run is made in the most informative
+state, and the search ends when one change is nearly certain.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ Rate = tuple[float, float]
 WORKING: Rate = (3.0, 1.0)
 BROKEN: Rate = (1.0, 3.0)
 UNCHANGED: Rate = (1.0, 1.0)
-"""What is known of a rate beforehand: as if so many runs had succeeded and failed."""
+"""The prior of a rate: as if this many runs had succeeded and failed."""
 
 
 class Tally(Struct, frozen=True):
@@ -37,14 +37,15 @@ class Tally(Struct, frozen=True):
 
 
 class Suspicion(Struct, frozen=True):
-    """The probability that no change broke it, and that of each change, in their order."""
+    """The probability that no change broke it, and that of each change, in order."""
 
     none: float
     changes: tuple[float, ...]
 
     @property
     def culprit(self) -> int | None:
-        """The number of the change that is nearly certain, from 1; 0 if none broke it; None if it is open."""
+        """Return the number of the change that is nearly certain, from 1; 0 if none broke it; None if it is
+        open."""
         if self.none >= CERTAIN:
             return 0
         return next((number for number, each in enumerate(self.changes, 1) if each >= CERTAIN), None)
@@ -67,9 +68,11 @@ def suspect(tallies: Sequence[Tally]) -> Suspicion:
 
 
 def choose_state(tallies: Sequence[Tally], suspicion: Suspicion) -> int:
-    """Return the state in which a run is expected to tell most about the culprit; of equals the first.
+    """Return the state in which a run is expected to be most informative about the culprit; among equals the
+    first.
 
-    That is how much is open about the run's result, less what would be open if the culprit were known."""
+    That is the uncertainty of the run's result, less the uncertainty if the culprit were known.
+    """
     below = list(accumulate(tallies))
     every = below[-1]
     before = [_expect(each, WORKING) for each in below[:-1]]
@@ -82,8 +85,8 @@ def choose_state(tallies: Sequence[Tally], suspicion: Suspicion) -> int:
 
 
 def _mix(suspicion: Suspicion, before: Sequence[float], after: Sequence[float], alike: float) -> list[float]:
-    """Return the mean of a figure in each state. By change, it is one before the state and another from it
-    on."""
+    """Return the mean of a figure in each state. For each change, it is one before the state and another from
+    it on."""
     weighed = suspicion.changes
     early = list(accumulate((p * value for p, value in zip(weighed, after, strict=True)), initial=0.0))
     late = [p * value for p, value in zip(weighed, before, strict=True)]
@@ -92,12 +95,12 @@ def _mix(suspicion: Suspicion, before: Sequence[float], after: Sequence[float], 
 
 
 def _likelihood(runs: Tally, rate: Rate) -> float:
-    """The logarithm of how likely these runs are, averaged over the rate."""
+    """Return the logarithm of the probability of these runs, averaged over the rate."""
     return _beta(rate[0] + runs.successes, rate[1] + runs.failures) - _beta(*rate)
 
 
 def _expect(runs: Tally, rate: Rate) -> float:
-    """Return how likely the next run succeeds."""
+    """Return the probability that the next run succeeds."""
     return (rate[0] + runs.successes) / (sum(rate) + runs.successes + runs.failures)
 
 
@@ -106,5 +109,5 @@ def _beta(a: float, b: float) -> float:
 
 
 def _doubt(chance: float) -> float:
-    """The entropy of something that happens with this chance."""
+    """Return the entropy of an event with this probability."""
     return 0.0 if chance <= 0 or chance >= 1 else -chance * log(chance) - (1 - chance) * log(1 - chance)

@@ -255,7 +255,7 @@ def run(
 
 @contextmanager
 def show_progress(label: str, pairs: int) -> Iterator[Tell]:
-    """Show how far it is on standard error; where nobody watches, nothing."""
+    """Show progress on standard error, if somebody watches."""
     hidden = not sys.stderr.isatty()
     with click.progressbar(
         length=2 * pairs, label=label, file=sys.stderr, show_pos=True, hidden=hidden

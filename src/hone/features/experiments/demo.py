@@ -34,8 +34,8 @@ SEED = 11
 
 
 class DemoModel:
-    """A model that looks for the file first, and often adds up wrong; with an example of how it was done, it
-    goes straight there. Its luck is drawn once for each conversation, the same in each rehearsal."""
+    """A model that first looks for the file, and often adds up wrong. With an example of how it was done, it
+    goes directly there. Its luck is drawn once for each conversation, the same in each rehearsal."""
 
     def __init__(self) -> None:
         self._luck = Random(SEED)
@@ -67,7 +67,7 @@ class DemoModel:
 
 
 async def rehearse(pairs: int, tell: Tell = quiet) -> tuple[Finding, list[str]]:
-    """One session, a template and a task made from it, and the experiment."""
+    """Run one session, make a template and a task from it, and run the experiment."""
     with TemporaryDirectory(prefix="hone-demo-") as folder:
         root = Path(folder)
         async with FakeProvider(DemoModel()) as stage:

@@ -1,4 +1,4 @@
-"""Erase experiments that hold words which are to go, or whose task came from an erased conversation."""
+"""Erase experiments that contain words to erase, or whose task came from an erased conversation."""
 
 import asyncio
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from hone.files.erasing import DocumentEraser, below, remove_whole, tally
 
 
 class ExperimentEraser:
-    """An experiment goes as a whole: its figures say nothing without its task and its lesson."""
+    """Deletes an experiment as a whole: its figures mean nothing without its task and its lesson."""
 
     def __init__(self, hone: Hone) -> None:
         self._hone = hone
@@ -33,7 +33,7 @@ class ExperimentEraser:
             documents = studies.documents(name)
             count = sum(scrub.tally(studies.contents(each)) for each in documents) + scrub.count(name)
             count += sum(tally(path, scrub) for path in below(studies.place(name)) if path.name[0] == ".")
-            # Without its task it is what a killed process left.
+            # Without its task it is a killed process's leftover.
             is_left = f"{name}/{TASK}" not in documents
             if count or is_left or studies.is_from(name, what.sessions):
                 place = f"{EXPERIMENTS.folder}/{name}/"
@@ -41,11 +41,11 @@ class ExperimentEraser:
         return sorted(found, key=lambda each: each.place)
 
     def _left(self) -> list[str]:
-        """Return folders of this machine that may hold nothing but notes."""
+        """Return folders of this machine that may only contain notes."""
         folder = self._hone.home / EXPERIMENTS.folder
         return [each.name for each in folder.glob("*") if is_name(each.name) and each.is_dir()]
 
 
 def erase_gate(hone: Hone) -> DocumentEraser:
-    """Remove what was tried on held-out tasks if it names the words: it holds names of lessons, no texts."""
+    """Remove the gate's trials if they name the words: they hold names of lessons, no texts."""
     return DocumentEraser(hone.home, hone.documents, GATE, remove_whole)

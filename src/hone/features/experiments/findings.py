@@ -23,7 +23,7 @@ from hone.knowledge.skills.folder import Archive
 
 
 class Finding(Struct, frozen=True):
-    """A study with what it says."""
+    """A study with its conclusion."""
 
     study: Study
     differences: tuple[Difference, ...]
@@ -35,7 +35,7 @@ class Finding(Struct, frozen=True):
 
     @property
     def is_over(self) -> bool:
-        """Whether it is decided, or nothing is left to do."""
+        """Tell whether it is decided, or nothing is left to do."""
         return self.study.whole or self.verdict is not EffectVerdict.UNDECIDED
 
     @property
@@ -44,7 +44,7 @@ class Finding(Struct, frozen=True):
 
     @property
     def gist(self) -> str:
-        """In a few words, for whoever looks at the lesson or at a change."""
+        """Return the conclusion in a few words, for a lesson's or change's page."""
         count = f"{self.success.pairs} of {self.study.pairs} pairs"
         name, _, number = self.study.task.partition(f"{HELD_OUT}-")
         where = f"new held-out tasks ({number})" if number else f"experiment {name}"
@@ -56,23 +56,23 @@ class Finding(Struct, frozen=True):
 
 
 def found(study: Study, *, briefly: bool = False) -> Finding:
-    """Say what a study shows so far. `briefly`: of its figures only the success rate."""
+    """Describe what a study shows so far. `briefly`: of its figures only the success rate."""
     return Finding(study, differences(study, FIGURES[:1] if briefly else FIGURES), judge(study))
 
 
 def points(share: float) -> str:
-    """In percentage points."""
+    """Format a figure in percentage points."""
     return signed(round(100 * share))
 
 
 def signed(number: int) -> str:
-    """With a sign. Zero has none."""
+    """Format a figure with a sign. Zero has none."""
     return f"{'+' if number > 0 else '−' if number < 0 else ''}{abs(number):,}"
 
 
 async def conclude(hone: Hone, studies: Studies, subject: Subject, finding: Finding) -> list[str]:
-    """Does what follows, once, and says so; of what is undecided nothing does. Every check is one that the
-    owner wrote: no agent can record a task. Nothing follows for a lesson that holds something else by now."""
+    """Act on a study, once, and report it; an undecided one changes nothing. The owner wrote every check: no
+    agent can record a task. Nothing happens to a lesson whose content has changed by now."""
     if not finding.is_over:
         return ["Nothing follows yet: not all pairs are done."]
     if subject.lesson != finding.study.lesson:
@@ -120,7 +120,7 @@ def _target(subject: Subject) -> Target:
 
 
 async def find_proposal(keeper: Keeper, subject: Subject, finding: Finding) -> ChangeId | None:
-    """Return the proposal that a finding has led to and that waits for the owner."""
+    """Return the pending proposal that a finding has led to."""
     target = _target(subject)
     return next(
         (each.id for each in await keeper.ledger.pending(target) if _is_ours(each, target, finding)), None
@@ -128,8 +128,7 @@ async def find_proposal(keeper: Keeper, subject: Subject, finding: Finding) -> C
 
 
 async def find_declined(keeper: Keeper, subject: Subject) -> list[tuple[Entry, datetime]]:
-    """Return the proposals to put this very lesson away that the owner rejected, and when, the latest
-    first."""
+    """Return the proposals to archive this very lesson that the owner rejected, and when, latest first."""
     found: list[tuple[Entry, datetime]] = []
     made = await change_of(keeper, subject)
     for entry in await keeper.ledger.entries(ChangeQuery(target=_target(subject), actor=Actor.EXPERIMENT)):
@@ -142,7 +141,7 @@ async def find_declined(keeper: Keeper, subject: Subject) -> list[tuple[Entry, d
 
 
 async def _removes(keeper: Keeper, entry: Entry, subject: Subject) -> bool:
-    """Whether a proposal is about this lesson; a skill is put away as a whole."""
+    """Tell whether a proposal is about this lesson; a skill is archived as a whole."""
     if subject.lesson.kind is not LessonKind.ENTRY:
         return True
     made = await load_steps(keeper.ledger, entry.change)
@@ -176,7 +175,7 @@ async def _rated(hone: Hone, studies: Studies, subject: Subject) -> list[str]:
 
 
 async def rate(hone: Hone, studies: Studies, name: str, digest: str) -> float | None:
-    """Writes the effect of a template into its file: the mean of all studies of it that decided something."""
+    """Write the effect of a template into its file: the mean of all its studies that decided something."""
     known = [
         found(each, briefly=True)
         for each in studies.of(LessonKind.TEMPLATE, name)
@@ -189,7 +188,7 @@ async def rate(hone: Hone, studies: Studies, name: str, digest: str) -> float | 
 
 
 async def forget(hone: Hone, studies: Studies, gone: Sequence[Study]) -> None:
-    """A template is rated by what is left."""
+    """Rate a template again from the remaining studies."""
     for lesson in {each.lesson for each in gone if each.lesson.kind is LessonKind.TEMPLATE}:
         try:
             await rate(hone, studies, lesson.name, lesson.digest)
@@ -198,7 +197,7 @@ async def forget(hone: Hone, studies: Studies, gone: Sequence[Study]) -> None:
 
 
 def beside(trials: Iterable[Studies], kind: LessonKind, name: str, digest: str) -> list[str]:
-    """What was measured, to be shown with the lesson: one line for each study, the latest first."""
+    """Return what was measured, to show with the lesson: one line for each study, latest first."""
     try:
         known = [study for each in trials for study in each.of(kind, name)]
     except StoreError as error:
@@ -214,7 +213,7 @@ def beside(trials: Iterable[Studies], kind: LessonKind, name: str, digest: str) 
 
 
 def measure(trials: Iterable[Studies], kind: LessonKind, name: str, digest: str) -> list[StudyResult]:
-    """Return what `beside` says as figures, the latest study first. What cannot be read says nothing."""
+    """Return what `beside` says as figures, latest study first. Skip unreadable ones."""
     try:
         known = [study for each in trials for study in each.of(kind, name)]
     except StoreError:

@@ -1,8 +1,8 @@
-"""The gate: try unproven lessons on held-out tasks, pair by pair, and do what follows.
+"""The gate: try unproven lessons on held-out tasks, pair by pair, and act on the result.
 
-A lesson has effect meanwhile. One that helps is confirmed, one that harms is proposed for removal, and any
-other stays as it is. The sequential test decides, so that looking after every pair costs nothing. A lesson
-that changes no outcome in the first pairs is left alone: to stop without a verdict is never an error.
+A lesson stays in effect in the meantime. One that helps is confirmed, one that harms is proposed for removal,
+and any other stays as it is. The sequential test decides, so that checking after every pair costs nothing. A
+lesson that changes no outcome in the first pairs is left alone: stopping without a verdict is never an error.
 """
 
 from collections.abc import Sequence
@@ -45,13 +45,13 @@ from hone.features.experiments.working import trials_of, working
 from hone.learning.budget import spent, tomorrow
 
 FEWEST = 3
-"""Held-out tasks without which nothing is tried: an effect on one task is an effect on that task."""
+"""The fewest held-out tasks for a trial: an effect on one task proves nothing about others."""
 FUTILE = 8
 """Pairs after which a lesson is left alone if none of them differed."""
 
 
 class GateItem(Struct, frozen=True):
-    """How far one lesson is. `ready`: a pair can be run."""
+    """The progress of one lesson. `ready`: a pair can be run."""
 
     candidate: UnprovenLesson
     name: str
@@ -60,7 +60,7 @@ class GateItem(Struct, frozen=True):
     state: str
     ready: bool = False
     due: bool = False
-    """Whether it is decided and nothing has followed from that yet."""
+    """Whether it is decided but was not acted on yet."""
 
     @property
     def label(self) -> str:
@@ -77,7 +77,7 @@ class Gate:
         self.trials = trials_of(hone)
 
     async def tend(self, emit: Emit) -> None:
-        """Run one pair if one is due, and ask to be called again if more is."""
+        """Run one pair if one is due, and ask to be called again if there is more."""
         if len(TaskPool(self._hone).held_out) < FEWEST:
             return
         try:
@@ -90,7 +90,7 @@ class Gate:
             self._hone.background.notify()
 
     async def survey(self) -> list[GateItem]:
-        """Return all lessons that have to prove themselves, and how far they are."""
+        """Return all lessons that have to prove themselves, with their progress."""
         pool, mode = TaskPool(self._hone), self._hone.settings.learning.gate
         candidates = await find_candidates(self._hone, mode)
         model = await self._hone.model() if candidates else ""
@@ -127,8 +127,8 @@ class Gate:
         return next((each for each in known if (each.lesson, each.model) == (lesson, model)), None)
 
     async def step(self) -> Sequence[str] | None:
-        """Do one thing: draw a conclusion, or run a pair. Return what there is to say about it, or None if
-        there is nothing to do or no budget for it. Raises ModelError, Refused or StoreError."""
+        """Do one thing: draw a conclusion, or run a pair. Return what to report, or None if there is nothing
+        to do or no budget for it. Raises ModelError, Refused or StoreError."""
         items = await self.survey()
         for item in items:
             if item.due and item.finding:
@@ -142,7 +142,7 @@ class Gate:
         return await self._conclude(ready[0], finding) if is_decided else []
 
     async def next(self) -> datetime | None:
-        """Return when a step can be made; None if nothing is in sight."""
+        """Return when a step is possible; None if nothing is in sight."""
         if len(TaskPool(self._hone).held_out) < FEWEST:
             return None
         now, items = self._clock.now(), await self.survey()
@@ -153,7 +153,7 @@ class Gate:
         return tomorrow(now) if await self.over_budget() else now
 
     async def over_budget(self) -> str:
-        """Say why nothing more may be spent today; empty if it may."""
+        """Return why nothing more may be spent today; empty if it may."""
         return await spent(self._hone.sessions, self._hone.bounds, self._clock.now())
 
     async def _conclude(self, item: GateItem, finding: Finding) -> list[str]:
@@ -161,7 +161,7 @@ class Gate:
         return [f"{item.label}: {_count(finding)}. {' '.join(said)}"]
 
     async def _run_pair(self, item: GateItem) -> Study:
-        """Run what is missing of the first pair that is not whole. Each run is stored before the next."""
+        """Run what is missing of the first incomplete pair. Each run is stored before the next."""
         lesson, model = item.candidate.subject.lesson, await self._hone.model()
         new = Study(item.name, lesson, model, self._clock.now(), PAIRS)
         async with working(self._hone, item.name, GATE) as root:
@@ -186,8 +186,8 @@ class Gate:
 
 
 def _choose_task(tasks: Sequence[Task], study: Study) -> tuple[int, Task]:
-    """Return the first pair that is not whole, and its task. Tasks take turns, and both runs of a pair have
-    the same one: half a pair whose task was deleted stays as it is."""
+    """Return the first incomplete pair, and its task. Tasks take turns, and both runs of a pair have the same
+    one: half a pair whose task was deleted stays as it is."""
     done = {one.pair for one, _ in study.paired}
     begun = {run.pair: find_task(tasks, run.task) for run in study.runs if run.pair not in done}
     for pair in count(1):
@@ -198,7 +198,7 @@ def _choose_task(tasks: Sequence[Task], study: Study) -> tuple[int, Task]:
 
 
 def is_futile(finding: Finding) -> bool:
-    """Whether the lesson has changed no outcome so far, after enough pairs to leave it alone."""
+    """Tell whether the lesson has changed no outcome, after enough pairs to leave it alone."""
     decision = finding.decision
     return decision.pairs >= FUTILE and not (decision.wins or decision.losses)
 

@@ -1,4 +1,4 @@
-"""Split the recorded tasks, and find the lessons that have to prove themselves on those held out.
+"""Split the recorded tasks, and find the lessons that have to prove themselves on the held-out ones.
 
 Two of three sessions are held out, by a digest of their id, so that the split is the same every time. The
 others are for trying a lesson out while it is written. No lesson is tried on a session that it was learned
@@ -39,14 +39,14 @@ from hone.knowledge.skills.facts import facts
 
 LEARNERS = frozenset({Actor.AGENT, Actor.REVIEW, Actor.CURATOR})
 RECENT = 500
-"""Changes among which unproven lessons are looked for, the newest first."""
+"""How many changes to search for unproven lessons, newest first."""
 SHARE = 3
-"""One of so many sessions is not held out."""
+"""One session out of this many is not held out."""
 
 
 class UnprovenLesson(Struct, frozen=True):
-    """A lesson in effect that nobody has confirmed, the change that made it what it is, and the conversations
-    that it was learned from."""
+    """An unconfirmed lesson in effect, the change that made it, and the conversations that it was learned
+    from."""
 
     subject: Subject
     change: ChangeId
@@ -68,7 +68,7 @@ def name_task(task: Task) -> str:
 
 
 async def find_candidates(hone: Hone, mode: str) -> list[UnprovenLesson]:
-    """Return the lessons to prove, the newest first: skills, and with `all` entries of the journal, too."""
+    """Return the lessons to prove, newest first: skills, and with `all` entries of the journal, too."""
     found: dict[Lesson, UnprovenLesson] = {}
     if mode == "off":
         return []
@@ -110,7 +110,7 @@ async def _read_entries(hone: Hone, entry: Entry) -> list[UnprovenLesson]:
 
 
 def _sources(history: Iterable[Entry]) -> frozenset[SessionId]:
-    """Where changes were made, and what they rest on. What waits has taught nothing."""
+    """Return where changes were made, and what they rest on. A pending change has taught nothing."""
     found: set[SessionId] = set()
     for entry in history:
         author = entry.change.author
@@ -132,8 +132,7 @@ class TaskPool:
         return [task for task in self.tasks if is_held_out(task.session)]
 
     async def choose(self, candidate: UnprovenLesson, since: datetime | None = None) -> list[Task]:
-        """Return the tasks to try a lesson on, in an order of its own; those recorded since a moment, if one
-        is given."""
+        """Return the tasks to try a lesson on, in a separate order; with a moment, those recorded since."""
         own = {await self._root(each) for each in candidate.sessions}
         fit = [
             task
@@ -146,7 +145,7 @@ class TaskPool:
         return sorted(fit, key=lambda task: digest(f"{key}{name_task(task)}".encode()))
 
     async def _root(self, session: SessionId) -> SessionId:
-        """Return the first conversation of its tree; of one that was deleted nothing is known."""
+        """Return the first conversation of its tree; itself if it was deleted."""
         if session not in self._roots:
             top = session
             with suppress(HoneError):
@@ -157,14 +156,14 @@ class TaskPool:
 
 
 def _load(studies: Studies) -> Iterable[Task]:
-    """Of a file that was changed by hand nobody knows what it checks."""
+    """Load a task. A file that was edited by hand is skipped: what it checks is unknown."""
     for name in studies.names():
         with suppress(HoneError):
             yield studies.task(name)
 
 
 def _is_known_there(target: Target, task: Task) -> bool:
-    """Whether a lesson is in the prompt where the task comes from."""
+    """Tell whether a lesson is in the prompt where the task comes from."""
     return not target.startswith(PROJECT) or target == project(task.folder)
 
 

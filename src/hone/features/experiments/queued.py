@@ -20,7 +20,7 @@ STEP = 2
 
 
 class QueuedExperiment(Struct, frozen=True):
-    """What was asked for. `lesson` is what its owner called it, `digest` that of its content at that time."""
+    """What was requested. `lesson` is the owner's name for it, `digest` that of its content at that time."""
 
     task: str
     kind: LessonKind
@@ -32,7 +32,7 @@ class QueuedExperiment(Struct, frozen=True):
 
 
 async def queue(hone: Hone, task: Task, subject: Subject, wanted: QueuedExperiment) -> QueuedCommand:
-    """Queue an experiment. Raises Refused for one that could not be run."""
+    """Queue an experiment. Raises Refused for one that cannot run."""
     if task.begun and subject.lesson.kind is LessonKind.TEMPLATE:
         raise Refused("A template begins a new session, and this task continues one. Record another.")
     title = f"experiment {task.name}, {subject.lesson}"
@@ -58,7 +58,7 @@ async def do_step(hone: Hone, command: QueuedCommand) -> CommandStep:
 
 
 async def _continue(hone: Hone, study: Study) -> CommandStep:
-    """Say how far it is. If the budget of the day is spent, it continues tomorrow."""
+    """Return the progress. If the day's budget is spent, it continues tomorrow."""
     now = hone.clock.now()
     said = f"{len(study.runs)} of at most {2 * study.pairs} runs are done."
     reason = await spent(hone.sessions, hone.bounds, now)

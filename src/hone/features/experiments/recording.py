@@ -19,7 +19,7 @@ from hone.features.templates.seeding import free_name, slug
 from hone.files.atomic import open_file
 
 LARGEST, MOST, WHOLE = 200_000, 200, 2_000_000
-"""Bytes of a file, files of a task, bytes of all of them."""
+"""The most bytes of a file, files of a task, and bytes of all of them."""
 NOTHING = Check()
 _WRITING = "write_file"
 _CHANGING = ("patch", _WRITING)
@@ -27,8 +27,8 @@ _NAMING = ("read_file", *_CHANGING)
 
 
 class RecordingOptions(Struct, frozen=True):
-    """What the owner wants of a task. `at` is the message that asks (0: the first one of the user's), `files`
-    are patterns below `folder` (none: the files that the session named)."""
+    """The owner's options for a task. `at` is the message that asks (0: the user's first one), `files` are
+    patterns below `folder` (none: the files that the session named)."""
 
     name: str = ""
     at: int = 0
@@ -38,7 +38,8 @@ class RecordingOptions(Struct, frozen=True):
 
 
 class Recorded(Struct, frozen=True):
-    """`changed` are files that the session has changed since it was asked: they are taken as it left them."""
+    """`changed` are files that the session has changed since the request: they are recorded in their final
+    state."""
 
     task: Task
     changed: tuple[str, ...] = ()
@@ -47,7 +48,7 @@ class Recorded(Struct, frozen=True):
 async def record(
     store: Sessions, beginning: str, options: RecordingOptions, taken: Collection[str], clock: Clock
 ) -> Recorded:
-    """Raises Refused where there is nothing to ask or to check, or nothing left to do."""
+    """Record a task. Raises Refused if there is nothing to ask or to check, or nothing left to do."""
     if not options.check:
         raise Refused("A task needs a check: --expect-text, --expect-file or --check-script.")
     for path, _ in options.check.files:
@@ -75,7 +76,7 @@ async def record(
 
 
 def _asking(nodes: Sequence[Node], at: int) -> int:
-    """The place of the request."""
+    """Return the index of the request."""
     mine = [place for place, node in enumerate(nodes) if node.message.role is Role.USER]
     spoken = [place for place in mine if nodes[place].message.text.strip()]
     if not spoken:
@@ -87,7 +88,8 @@ def _asking(nodes: Sequence[Node], at: int) -> int:
 
 
 def _before(nodes: Sequence[Node]) -> Iterator[TaskMessage]:
-    """What was said, without secrets in the owner's words and without Hone's notes on what it knew then."""
+    """Yield what was said, without secrets in the owner's words and without Hone's notes on what it knew
+    then."""
     for node in nodes:
         message = node.message
         if message.role is Role.USER:
@@ -96,7 +98,7 @@ def _before(nodes: Sequence[Node]) -> Iterator[TaskMessage]:
 
 
 def _undone(check: Check, files: Mapping[str, str]) -> None:
-    """Raises Refused if the files alone fulfil the check."""
+    """Raise Refused if the files alone satisfy the check."""
     if check.script or check.text or not check.files:
         return
     if all(path in files and words in files[path] for path, words in check.files):
@@ -107,13 +109,14 @@ def _undone(check: Check, files: Mapping[str, str]) -> None:
 
 
 def _begun_with(nodes: Sequence[Node], folder: Path) -> list[str]:
-    """What the session read or patched below its folder; not what it wrote before it had read it."""
+    """Return what the session read or patched below its folder, but not files that it wrote first."""
     named = _named(nodes, folder, _NAMING)
     return [path for path, tool in named.items() if tool != _WRITING]
 
 
 def _named(nodes: Iterable[Node], folder: Path, tools: Collection[str]) -> dict[str, str]:
-    """What these tools were called for below the folder, each with the tool that named it first."""
+    """Return the files below the folder that these tools were called for, each with the first tool that named
+    it."""
     found: dict[str, str] = {}
     for call in (call for node in nodes for call in node.message.calls if call.name in tools):
         try:
@@ -143,7 +146,7 @@ def _below(path: str) -> None:
 
 
 def _read(folder: Path, paths: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Small texts only, no link followed out of the folder, nothing in which a secret is recognised."""
+    """Read small texts only, follow no link out of the folder, and skip files with a recognized secret."""
     if len(paths) > MOST:
         raise Refused(f"A task has at most {MOST} files; these are {len(paths):,}. Name fewer with --files.")
     whole = 0

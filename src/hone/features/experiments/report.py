@@ -24,7 +24,7 @@ def title(study: Study) -> str:
 
 
 def table(finding: Finding) -> Iterator[str]:
-    """Line by line, aligned."""
+    """Yield aligned lines."""
     yield title(finding.study)
     yield ""
     rows = [TITLES, *map(_cells, finding.differences)]
@@ -38,7 +38,7 @@ def table(finding: Finding) -> Iterator[str]:
 
 
 def sentence(finding: Finding) -> str:
-    """Say what was decided, and on what."""
+    """Describe the decision, and its basis."""
     decision = finding.decision
     counted = f"{decision.wins} succeeded only with it, {decision.losses} only without it"
     if not finding.is_over:
@@ -88,7 +88,7 @@ def _number(value: float) -> str:
 
 
 def data(finding: Finding) -> dict[str, Any]:
-    """For programs: every figure, and every run."""
+    """Return every figure and every run, for programs."""
     study = finding.study
     return {
         "experiment": study.task,
@@ -116,7 +116,7 @@ def data(finding: Finding) -> dict[str, Any]:
 
 
 def picture(finding: Finding) -> str:
-    """A dot for each difference and a line over its interval, each on a scale of its own around zero."""
+    """Draw a dot for each difference and a line for its interval, each on its own scale around zero."""
     shown = [each for each in finding.differences if each.pairs]
     height = TOP + ROW * len(shown) + 10
     drawn = [f'<text class="heading" x="0" y="18">{escape(title(finding.study))}</text>']
@@ -148,6 +148,6 @@ def _told(finding: Finding) -> str:
 
 
 def _run_data(run: Run) -> dict[str, Any]:
-    """Return a run for JSON. Only one on a held-out task names it."""
+    """Return a run for JSON. Only a run on a held-out task names the task."""
     told: dict[str, Any] = msgspec.to_builtins(run)
     return told if run.task else {name: value for name, value in told.items() if name != "task"}

@@ -35,16 +35,16 @@ from hone.learning.budget import spent
 from hone.runtime.session import new_id
 
 Tell = Callable[[int], None]
-"""Is told how many runs are done."""
+"""Hears how many runs are done."""
 
 
 def quiet(_: int) -> None:
-    """For whoever wants the result only."""
+    """Ignore progress, for callers that only want the result."""
 
 
 class ExperimentRunner:
     """Runs experiments on what the owner's Hone knows. `most`: how many runs at a time; 0: all. `charged`:
-    they count toward the budget of the day, and stop when it is spent."""
+    they count toward the day's budget, and stop when it is spent."""
 
     def __init__(self, owner: Hone, most: int = 0, *, charged: bool = False) -> None:
         self.studies = Studies(owner.documents, owner.home)
@@ -63,9 +63,9 @@ class ExperimentRunner:
         *,
         early: bool = True,
     ) -> Study:
-        """Do what is not done yet, until the pairs decide (`early`) or all are done. Each run is
-        stored before the next. Raises ModelError where the provider gave no answer: that is no failure of the
-        task, and the run is not counted."""
+        """Do the remaining runs, until the pairs decide (`early`) or all are done. Each run is stored before
+        the next. Raises ModelError if the provider gave no answer: that is no failure of the task, and the
+        run is not counted."""
         if task.begun and subject.lesson.kind is LessonKind.TEMPLATE:
             raise Refused("A template begins a new session, and this task continues one. Record another.")
         name = (await self._owner.session(model)).agent.prefix.model
@@ -108,7 +108,7 @@ class ExperimentRunner:
 
 
 async def charge(hone: Hone, study: Study, run: Run, usage: Usage) -> None:
-    """Note what a run cost where reviews and the curator note it: one budget holds for all."""
+    """Record a run's cost where reviews and the curator record theirs: one budget covers all."""
     now = hone.clock.now()
     prefix = Prefix(study.model, "")
     header = Header(new_id(), now, f"trial of {study.lesson}", Origin.CURATOR)
@@ -128,7 +128,7 @@ def _template(lesson: Lesson, arm: Arm) -> str:
 
 
 def measured(pair: int, arm: Arm, trial: TaskTrial) -> Run:
-    """The figures of a run. A turn is one reply of the model; an error is a call that failed."""
+    """Return the figures of a run. A turn is one reply of the model; an error is a call that failed."""
     turn, start = trial.turn, trial.start
     replies, errors, early = 0, 0, 0
     first: tuple[int, float] | None = None

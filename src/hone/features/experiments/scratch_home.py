@@ -30,9 +30,9 @@ class HomeContents(Struct, frozen=True):
 
 
 async def gather(hone: Hone, from_folder: Path, to: Path) -> HomeContents:
-    """What the owner's Hone knows in a folder, as it would be known in another one."""
+    """Return what the owner's Hone knows in a folder, as if it were in another one."""
     keeper = hone.keeper
-    await hone.library.listed()  # takes in what was edited by hand
+    await hone.library.listed()  # this merges the owner's manual edits
     texts = {target: await keeper.text(target) for target in journals(from_folder)}
     own = texts.pop(project(path_to_text(from_folder)))
     held = await keeper.ledger.held_below(SKILL)
@@ -41,7 +41,7 @@ async def gather(hone: Hone, from_folder: Path, to: Path) -> HomeContents:
 
 
 def alter(contents: HomeContents, lesson: Lesson, arm: Arm, entry: str = "") -> HomeContents:
-    """With the lesson in effect, or without it."""
+    """Return the contents with the lesson in effect, or without it."""
     match lesson.kind, arm:
         case LessonKind.TEMPLATE, Arm.WITHOUT:
             return replace(contents, template=None)
@@ -63,7 +63,7 @@ def _less(text: str, entry: str) -> str:
 
 
 async def furnish(hone: Hone, home: Path, contents: HomeContents) -> None:
-    """Fills an empty home. The journal is laid down as an owner would, by hand: so no limit is in its way."""
+    """Fill an empty home. The journal is written as an owner would do by hand, so no limit applies."""
     for target, text in contents.texts.items():
         if text:
             place = home / places.folder_of(target) / places.path_of(target)
@@ -77,7 +77,7 @@ async def furnish(hone: Hone, home: Path, contents: HomeContents) -> None:
 
 
 def copy_trust(owner: Hone, from_folder: Path, hone: Hone, to: Path) -> None:
-    """What the owner trusts there is trusted here, to the byte."""
+    """Trust there exactly what the owner trusts here."""
     if not owner.folders.trusts(from_folder):
         return
     hone.folders.trust(to)

@@ -12,8 +12,8 @@ Value = Callable[[Run], float | None]
 
 
 class Difference(Struct, frozen=True):
-    """The mean of one figure with and without, and their difference (with minus without) with its interval.
-    `pairs` are those in which both runs had the figure; with none of them there is nothing but the name."""
+    """The mean of one figure with and without the lesson, and their difference (with minus without) with its
+    interval. `pairs` counts those in which both runs had the figure; without any, only the name is set."""
 
     name: str
     pairs: int
@@ -34,7 +34,7 @@ FIGURES: Sequence[tuple[str, Value]] = (
     ("different tools", lambda run: float(run.tools)),
     (TOKENS, lambda run: float(run.tokens)),
 )
-"""`first success` is the first call that succeeded; whether the task was done is the success rate."""
+"""`first success` is the first call that succeeded; whether the task succeeded is the success rate."""
 
 
 def differences(study: Study, figures: Sequence[tuple[str, Value]] = FIGURES) -> tuple[Difference, ...]:

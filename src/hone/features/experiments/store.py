@@ -41,8 +41,7 @@ class Studies:
         self._kind = kind
 
     def place(self, name: str) -> Path:
-        """Return the folder of this machine in which an experiment has its notes. Raises Refused for what is
-        no name."""
+        """Return the folder of this machine for an experiment's notes. Raises Refused for an invalid name."""
         if not is_name(name):
             raise Refused(
                 f"{one_line(name, 80)!r} cannot be the name of an experiment: it has 1 to {LONGEST} of a-z, "
@@ -55,14 +54,14 @@ class Studies:
         return sorted(filter(is_name, found))
 
     def documents(self, name: str) -> list[str]:
-        """Return the names of all that is stored of an experiment."""
+        """Return the names of all documents of an experiment."""
         return [each for each in self._documents.names(self._kind) if each.startswith(f"{name}/")]
 
     def contents(self, document: str) -> bytes:
         return self._documents.read(self._kind, document) or b""
 
     def add(self, task: Task) -> None:
-        """Raises Conflict if there is one of that name."""
+        """Add an experiment. Raises Conflict if the name is taken."""
         self.place(task.name)
         try:
             self._documents.write(self._kind, f"{task.name}/{TASK}", sealed(to_dict(task)), NEW)
@@ -70,7 +69,7 @@ class Studies:
             raise Conflict(f"There is an experiment {task.name} already. Choose another name.") from None
 
     def task(self, name: str) -> Task:
-        """Raises Missing, or Corrupt for a document that is not as it was written."""
+        """Return a task. Raises Missing, or Corrupt for a document that was changed."""
         self.place(name)
         try:
             data = self._documents.read(self._kind, f"{name}/{TASK}")
@@ -87,19 +86,19 @@ class Studies:
             ) from error
 
     def is_from(self, name: str, sessions: Collection[SessionId]) -> bool:
-        """Whether the task was recorded from one of these. Of one that cannot be used nobody knows."""
+        """Tell whether the task was recorded from one of these. An unusable one does not tell."""
         try:
             return self.task(name).session in sessions
         except StoreError:
             return False
 
     def delete(self, name: str) -> list[Study]:
-        """Gives what had been found out. Raises Missing. Nobody may be at work on it."""
+        """Delete an experiment. Return its results. Raises Missing. Nobody may be working on it."""
         place, documents = self.place(name), self.documents(name)
         if not documents and not place.is_dir():
             raise Missing(f"There is no experiment {name}.")
         known = self.studies(name)
-        # The task comes last: without it, the rest is what a killed process left.
+        # The task comes last: without it, the rest is a killed process's leftover.
         for document in sorted(documents, key=lambda each: each.endswith(TASK)):
             self._documents.delete(self._kind, document)
         try:
@@ -109,7 +108,7 @@ class Studies:
         return known
 
     def studies(self, name: str) -> list[Study]:
-        """The one begun last comes first. Those that cannot be used are left out; `study` tells why."""
+        """Return the studies, latest start first. Unusable ones are skipped; `study` tells why."""
         self.place(name)
         found = []
         for document in self.documents(name):
@@ -121,7 +120,8 @@ class Studies:
         return sorted(found, key=lambda each: each.begun, reverse=True)
 
     def study(self, new: Study) -> Study:
-        """As it stands, or this new one, begun. Another number of pairs holds from now on."""
+        """Return the study in its current state, or this new one. Another number of pairs applies from now
+        on."""
         document, result = self._document(new), new
 
         def begin(data: bytes | None) -> bytes | None:
@@ -139,7 +139,7 @@ class Studies:
         return result
 
     def append(self, study: Study, run: Run) -> Study:
-        """Durable when it returns. Raises Conflict if that run is there already."""
+        """Add a run; durable when this returns. Raises Conflict if it is there already."""
         document = self._document(study)
 
         def add(data: bytes | None) -> bytes:
@@ -153,7 +153,7 @@ class Studies:
         return replace(study, runs=(*study.runs, run))
 
     def of(self, kind: LessonKind, name: str) -> list[Study]:
-        """All that was tried with this lesson, in whatever words it had, the latest first."""
+        """Return all studies of this lesson, in whatever wording, latest first."""
         found = [study for each in self.names() for study in self.studies(each)]
         same = [each for each in found if (each.lesson.kind, each.lesson.name) == (kind, name)]
         return sorted(same, key=lambda each: each.begun, reverse=True)

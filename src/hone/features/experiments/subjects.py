@@ -23,7 +23,7 @@ from hone.knowledge.snapshots import journals
 
 
 class Subject(Struct, frozen=True):
-    """A lesson as it stands. `entry` is its text in the journal."""
+    """A lesson in its current state. `entry` is its text in the journal."""
 
     lesson: Lesson
     entry: str = ""
@@ -31,7 +31,8 @@ class Subject(Struct, frozen=True):
 
 
 async def find(hone: Hone, folder: Path, kind: LessonKind, name: str) -> Subject:
-    """Raises Missing or Refused. An entry is named by the change it came with, or by its words."""
+    """Find a lesson. Raises Missing or Refused. An entry is named by the change that added it, or by its
+    words."""
     match kind:
         case LessonKind.SKILL:
             files = await hone.library.files(name)
@@ -47,7 +48,7 @@ async def find(hone: Hone, folder: Path, kind: LessonKind, name: str) -> Subject
 
 
 async def change_of(keeper: Keeper, subject: Subject) -> ChangeId | None:
-    """The latest change that made the lesson what it is."""
+    """Return the latest change that made the lesson what it is."""
     entry = subject.lesson.kind is LessonKind.ENTRY
     target = Target(subject.lesson.name) if entry else skill(subject.lesson.name)
     for each in await keeper.ledger.entries(ChangeQuery(target=target)):

@@ -1,4 +1,4 @@
-"""Read and write a task as JSON. A digest detects edits by hand, because the check decides the result."""
+"""Read and write a task as JSON. A digest detects manual edits, because the check decides the result."""
 
 from typing import Any
 
@@ -11,16 +11,16 @@ FORMAT = 1
 
 
 def to_dict(task: Task) -> dict[str, Any]:
-    """For programs."""
+    """Return a task for programs."""
     return {"format": FORMAT, **to_json(task)}
 
 
 def undescribed(data: bytes, name: str) -> Task:
-    """Raises ValueError for what is not the file of that name as it was written."""
+    """Return a task from its file. Raises ValueError unless it is unchanged."""
     try:
         value = msgspec.json.decode(data)
         task = from_json(value, Task, FORMAT)
-        task.transcript()  # a message that cannot be read is found here, not in a run
+        task.transcript()  # an unreadable message is found here, not in a run
     except (msgspec.DecodeError, KeyError, RecursionError) as error:
         raise ValueError(str(error).rstrip(".")) from error
     if task.name != name:

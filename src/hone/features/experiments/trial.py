@@ -1,4 +1,4 @@
-"""Run a task of an experiment, each time from the same start, where it cannot touch what is the owner's."""
+"""Run a task of an experiment, each time from the same start, where it cannot touch the owner's data."""
 
 import shutil
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ from hone.settings import Settings
 PATIENCE = 120.0
 """Seconds for the script of a check."""
 LARGEST = 4 * 2**20
-"""Bytes of a file that a check looks at."""
+"""The most bytes of a file that a check reads."""
 _UNSTARTED = (CANNOT, 126, 127)
 
 
@@ -42,8 +42,8 @@ class TaskTrial(Struct, frozen=True):
 
 
 class TrialRoom:
-    """Runs one task for the owner's Hone, in folders below `root`. In each run they have the same paths and
-    new contents. The homes to begin with are made once, by name."""
+    """Runs one task for the owner's Hone, in folders below `root`. Each run has the same paths and fresh
+    contents. The initial homes are made once, by name."""
 
     def __init__(self, owner: Hone, task: Task, root: Path, model: str = "") -> None:
         self._owner = owner
@@ -57,7 +57,7 @@ class TrialRoom:
         return (self._kept / name).exists()
 
     async def prepare(self, name: str, contents: HomeContents) -> None:
-        """Make the home that runs of this name begin with."""
+        """Make the initial home for runs of this name."""
         home = self._kept / name
         self.work.mkdir(exist_ok=True)
         home.mkdir(mode=0o700, parents=True)
@@ -68,7 +68,7 @@ class TrialRoom:
             await hone.close()
 
     async def run(self, name: str, template: str = "") -> TaskTrial:
-        """Raises ModelError where the provider gave no answer: that is no failure of the task."""
+        """Run the task. Raises ModelError if the provider gave no answer, which is no failure of the task."""
         task = self._task
         self._renew(name)
         hone = self._open(self._home)
@@ -87,9 +87,9 @@ class TrialRoom:
         return TaskTrial(turn, start, good, seconds)
 
     def _open(self, home: Path) -> Hone:
-        """Return the same agent with other knowledge, elsewhere: its tools stay in their folder, it speaks
-        through the owner's connections, and nobody is there to be asked. It never opens the owner's database:
-        the home is a new one, and so is the file in it."""
+        """Return the same agent with other knowledge, elsewhere: its tools stay in their folder, it uses the
+        owner's connections, and nobody is there to be asked. It never opens the owner's database: the home is
+        new, and so is the file in it."""
         owned = self._owner.settings
         memory = msgspec.structs.replace(owned.memory, backend="null")
         learning = msgspec.structs.replace(owned.learning, checks="off")
@@ -119,8 +119,8 @@ class TrialRoom:
 def open_beside(
     owner: Hone, home: Path, place: Enclosure, settings: Settings, tools: Sequence[Tool] = ()
 ) -> Hone:
-    """Return the owner's agent with another home, in a place that its tools cannot leave. It speaks through
-    the owner's connections, learns nothing, and nobody is there to be asked."""
+    """Return the owner's agent with another home, in a place that its tools cannot leave. It uses the owner's
+    connections, learns nothing, and nobody is there to be asked."""
     return Hone(
         home=home,
         model=owner.models,
@@ -144,8 +144,8 @@ def lay(folder: Path, files: Mapping[str, str]) -> None:
 
 
 async def holds(check: Check, answer: str, folder: Path, sandbox: Sandbox, clock: Clock) -> bool:
-    """Whether a run did what was asked, by the owner's check, which the run cannot reach. Raises Refused if a
-    script cannot be run at all, which says nothing about what it should check."""
+    """Tell whether a run did what was asked, by the owner's check, which the run cannot reach. Raises Refused
+    if a script cannot run at all, which says nothing about its subject."""
     if check.text and check.text.casefold() not in answer.casefold():
         return False
     if not all(_has(folder, path, words) for path, words in check.files):
@@ -154,7 +154,7 @@ async def holds(check: Check, answer: str, folder: Path, sandbox: Sandbox, clock
 
 
 def _has(folder: Path, path: str, words: str) -> bool:
-    """A link that leads out of the folder is no file of it."""
+    """Tell whether a file of the folder contains the words. A link that leads out of it does not count."""
     try:
         real = (folder / path).resolve(strict=True)
         if not real.is_relative_to(folder.resolve()) or not real.is_file():
@@ -166,7 +166,8 @@ def _has(folder: Path, path: str, words: str) -> bool:
 
 
 async def _passes(script: str, answer: str, folder: Path, sandbox: Sandbox, clock: Clock) -> bool:
-    """In a cell of its own: it may run what the agent wrote. Its first argument is a file with the answer."""
+    """Tell whether the script passes, in a separate sandbox, since it may run what the agent wrote. Its first
+    argument is a file with the answer."""
     workspace = Workspace(folder, sandbox, clock)
     try:
         choice = await workspace.choice()

@@ -11,16 +11,16 @@ from hone.core.sealed import TrustWord
 from hone.core.transcript import Transcript
 
 HELD_OUT = "held-out"
-"""In the place of a task: a study on those that are held out, by turns."""
+"""Stands for a task: a study on the held-out ones, in turn."""
 PAIRS = 20
-"""Pairs of runs at most, unless the owner wants more or fewer decide."""
+"""The default for the most pairs of runs; fewer may decide."""
 EARLY = 30
-"""Turns of a run in which errors count as early ones. A turn is one reply of the model."""
+"""The turns of a run in which errors count as early. A turn is one reply of the model."""
 
 
 class Check(Struct, frozen=True):
-    """What must hold after a run, all of it. `script` must end with exit code 0, `text` must stand in the
-    answer, each of `files` must be there with these words in it (none: any)."""
+    """What must hold after a run, all of it. `script` must end with exit code 0, `text` must be in the
+    answer, each of `files` must exist with these words in it (none: any)."""
 
     script: str = ""
     text: str = ""
@@ -39,8 +39,8 @@ class TaskMessage(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Task(Struct, frozen=True, forbid_unknown_fields=True):
-    """What is tried again and again: files in a folder, a conversation that may have begun, a request, and
-    the owner's check. `folder` is where it comes from."""
+    """What is run repeatedly: files in a folder, a conversation that may have begun, a request, and the
+    owner's check. `folder` is where it comes from."""
 
     name: str
     session: SessionId
@@ -91,7 +91,7 @@ class Arm(StrEnum):
 
 
 class Run(Struct, frozen=True):
-    """What one try came to. `first` is the turn with the first call that succeeded, `first_seconds` when its
+    """The result of one run. `first` is the turn with the first call that succeeded, `first_seconds` when its
     result was there; None if none did. `cost` is in US dollars, None if no price is known. `task` names a
     held-out task without its words."""
 
@@ -126,7 +126,7 @@ class Study(Struct, frozen=True):
 
     @property
     def paired(self) -> tuple[tuple[Run, Run], ...]:
-        """With and without, of each pair that is whole."""
+        """Return the runs with and without the lesson, of each complete pair."""
         found = {run.place: run for run in self.runs}
         numbers = sorted({run.pair for run in self.runs})
         both = ((found.get((each, Arm.WITH)), found.get((each, Arm.WITHOUT))) for each in numbers)
@@ -138,5 +138,5 @@ class Study(Struct, frozen=True):
 
 
 def order(pair: int) -> tuple[Arm, Arm]:
-    """Which goes first takes turns, so that what changes with time meets both alike."""
+    """Return which run goes first: it alternates, so that changes over time affect both alike."""
     return (Arm.WITH, Arm.WITHOUT) if pair % 2 else (Arm.WITHOUT, Arm.WITH)

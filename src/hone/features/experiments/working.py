@@ -1,4 +1,4 @@
-"""Work on an experiment: one process at a time, on whatever machine, in a folder that is gone afterwards."""
+"""Work on an experiment: one process at a time, on any machine, in a folder that is deleted afterwards."""
 
 import tempfile
 from collections.abc import AsyncIterator, Iterator
@@ -21,7 +21,7 @@ def studies_of(hone: Hone) -> Studies:
 
 
 def trials_of(hone: Hone) -> Studies:
-    """Return what lessons did on held-out tasks."""
+    """Return the trials of lessons on held-out tasks."""
     return Studies(hone.documents, hone.home, GATE)
 
 
@@ -36,7 +36,7 @@ async def claimed(hone: Hone, name: str, kind: DocumentKind = EXPERIMENTS) -> As
 
 @asynccontextmanager
 async def working(hone: Hone, name: str, kind: DocumentKind = EXPERIMENTS) -> AsyncIterator[Path]:
-    """Claim an experiment, and give a folder to work in."""
+    """Claim an experiment, and yield a folder to work in."""
     place = Studies(hone.documents, hone.home, kind).place(name)
     async with claimed(hone, name, kind):
         with scratch(place) as root:
@@ -44,7 +44,7 @@ async def working(hone: Hone, name: str, kind: DocumentKind = EXPERIMENTS) -> As
 
 
 async def delete(hone: Hone, name: str) -> list[Study]:
-    """Return what had been found out. Raises Missing, or Refused while somebody works on it."""
+    """Delete an experiment. Return its results. Raises Missing, or Refused while somebody works on it."""
     studies = studies_of(hone)
     studies.place(name)
     async with claimed(hone, name):
@@ -53,8 +53,8 @@ async def delete(hone: Hone, name: str) -> list[Study]:
 
 @contextmanager
 def scratch(place: Path) -> Iterator[Path]:
-    """Give a folder outside of the home, gone at the end, together with one that a killed process left. A
-    note in `place` says where it is. Raises StoreError."""
+    """Yield a folder outside the home, and delete it at the end, together with one that a killed process
+    left. A note in `place` says where it is. Raises StoreError."""
     note = place / ".scratch"
     if note.exists():
         _clear(Path(note.read_text("utf-8")))
@@ -70,7 +70,7 @@ def scratch(place: Path) -> Iterator[Path]:
     finally:
         _clear(root)
         note.unlink(missing_ok=True)
-        with suppress(OSError):  # it holds the experiment itself
+        with suppress(OSError):  # it contains the experiment itself
             place.rmdir()
 
 

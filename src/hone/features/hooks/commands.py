@@ -1,4 +1,4 @@
-"""`hone hooks`: list the commands that run at events in this folder, and say which of them do not count."""
+"""`hone hooks`: list the commands that run at events in this folder, and those that do not count."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The part that runs hooks. The rest is loaded where there are some."""
+"""The part that runs hooks. The rest is imported if there are any."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -18,8 +18,8 @@ _OUTSIDE = SandboxChoice(NONE, frozenset())
 
 
 class HookRunner:
-    """Runs the hooks of one folder, one at a time: what lies in the folder before one starts is taken for the
-    owner's, and another one that still runs could have planted it. Close it to remove its scratch folder."""
+    """Runs the hooks of one folder, one at a time: the folder's content before a hook starts counts as the
+    owner's, and another running hook could have planted it. Close it to remove its scratch folder."""
 
     def __init__(self, folder: Path, sandbox: Sandbox, clock: Clock) -> None:
         self.folder = folder.resolve()
@@ -34,7 +34,8 @@ class HookRunner:
         *,
         read_only: bool = False,
     ) -> HookRun:
-        """Whatever happens is a value: a hook that cannot be run has failed. `around` observes it."""
+        """Run a hook. Every outcome is a value: a hook that cannot be run has failed. `around` observes
+        it."""
         async with self._alone, around or nullcontext():
             return await self._run(hook, told, read_only=read_only)
 
@@ -61,6 +62,7 @@ class HookRunner:
 
 
 def _own() -> tuple[str, ...]:
-    """Outside the sandbox a command has the owner's home, and still none of Hone's environment."""
+    """Return a prefix for hooks outside the sandbox: they have the owner's home, but nothing of Hone's
+    environment."""
     names = ("HOME", "USER", "LOGNAME")
     return ("/usr/bin/env", *(f"{name}={os.environ[name]}" for name in names if name in os.environ))

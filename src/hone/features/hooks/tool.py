@@ -17,12 +17,12 @@ from hone.features.hooks.values import Hook, HookRuling, HookRun, describe_call,
 from hone.tools.wrappers import Wrapper
 
 _OWN = (Origin.USER, Origin.DELEGATE)
-"""Who has hooks: the agent and its helpers. Reviews, the curator and notes for compaction have none."""
+"""The origins with hooks: the agent and its helpers. Reviews, the curator and compaction have none."""
 
 
 class HookedTool(Wrapper, frozen=True):
-    """Runs hooks around a tool. They can refuse a call or add to its result; the tool asks for permission as
-    it does without them."""
+    """Runs hooks around a tool. They can refuse a call or add to its result; the tool still asks for
+    permission."""
 
     hooks: Sequence[Hook]
     runner: HookRunner
@@ -51,7 +51,7 @@ class HookedTool(Wrapper, frozen=True):
         return [hook for hook in self.hooks if hook.is_for(event, self.spec.name)]
 
     async def _ask(self, hook: Hook, details: dict[str, object], context: ToolContext) -> HookRuling:
-        """What a hook does to files is observed like the work of a command."""
+        """Run a hook. What it does to files is observed like a command."""
         header, folder = context.header, self.runner.folder
         told = encode(hook.settings.event, header.id, str(folder), details)
         outward = not hook.settings.sandbox
@@ -59,7 +59,7 @@ class HookedTool(Wrapper, frozen=True):
         plans = context.permissions.mode is Mode.PLAN
         try:
             run = await self.runner.run(hook, told, around, read_only=plans)
-        except HoneError as error:  # what observes commands can refuse one
+        except HoneError as error:  # the observers of commands can refuse one
             run = HookRun(None, trouble=str(error).rstrip("."))
         ruling = rule(hook, run)
         if line := ruling.report(ruling.refusal if ruling.spoken else ""):
@@ -68,7 +68,7 @@ class HookedTool(Wrapper, frozen=True):
 
 
 def _refuse(call: ToolCall, ruling: HookRuling) -> Outcome:
-    """What a hook says is foreign; that it failed, we say ourselves."""
+    """Refuse a call. A hook's words are foreign; the news that it failed is our own."""
     if not ruling.spoken:
         return refused(f"{call.name} was not run: {ruling.refusal}.")
     reason = framed("hook", ruling.refusal)

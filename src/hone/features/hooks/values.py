@@ -1,4 +1,4 @@
-"""Hooks as values: where they come from, what they are told, and what follows from how they end."""
+"""Hooks as values: where they come from, their input, and the effect of their result."""
 
 import json
 from collections.abc import Mapping
@@ -12,11 +12,11 @@ from hone.core.visible import one_line
 from hone.settings.sections import HookSettings
 
 NAMES = {"before_tool": "PreToolUse", "after_tool": "PostToolUse", "turn_end": "Stop", "learned": "Learned"}
-"""What scripts for other agents call these events."""
+"""Names of these events in scripts for other agents."""
 REFUSES = 2
-"""The exit code of a hook that says no."""
+"""The exit code of a hook that refuses."""
 LONGEST = 4_000
-"""Characters of what a hook says that anybody is told."""
+"""The most characters of a hook's output to pass on."""
 
 
 class Hook(Struct, frozen=True):
@@ -46,8 +46,9 @@ class HookRun(Struct, frozen=True):
 
 
 class HookRuling(Struct, frozen=True):
-    """What follows from how a hook ended. `refusal` is why a call or the end of a turn is refused, `added`
-    what the model is told besides, `notice` how the hook failed. `spoken`: the refusal quotes the hook."""
+    """The effect of a hook's result. `refusal` is why a call or the end of a turn is refused, `added` is
+    additional text for the model, `notice` says how the hook failed. `spoken`: the refusal quotes the
+    hook."""
 
     hook: str
     refusal: str = ""
@@ -61,8 +62,8 @@ class HookRuling(Struct, frozen=True):
 
 
 def rule(hook: Hook, run: HookRun) -> HookRuling:
-    """Decide by the exit code: 0 goes on, 2 refuses, anything else is an error. Only before a tool does an
-    error refuse: nobody has said that the call is fine."""
+    """Decide by the exit code: 0 continues, 2 refuses, anything else is an error. An error refuses only
+    before a tool: nobody has confirmed that the call is fine."""
     said, complaint = run.out.strip()[:LONGEST], run.err.strip()[:LONGEST]
     if run.code == 0:
         return HookRuling(hook.name, added=said)
@@ -79,7 +80,7 @@ def rule(hook: Hook, run: HookRun) -> HookRuling:
 
 
 def describe_call(call: ToolCall) -> dict[str, Any]:
-    """Return what a hook is told of a call. Arguments that are not JSON are passed as their text."""
+    """Return a hook's input about a call. Arguments that are not JSON are passed as text."""
     try:
         given = json.loads(call.arguments or "{}")
     except (ValueError, RecursionError):
@@ -88,6 +89,6 @@ def describe_call(call: ToolCall) -> dict[str, Any]:
 
 
 def encode(event: str, session: str, folder: str, details: Mapping[str, Any]) -> bytes:
-    """Return what a hook reads from its standard input: one JSON object in one line."""
+    """Return the standard input of a hook: one JSON object in one line."""
     told = {"event": event, "hook_event_name": NAMES[event], "session_id": session, "cwd": folder, **details}
     return json.dumps(told, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"

@@ -13,18 +13,18 @@ NAME = "claude-code"
 _TITLES = {"custom-title": "customTitle", "ai-title": "aiTitle"}
 _SPEAKERS = ("user", "assistant")
 _SYNTHETIC = "<synthetic>"
-"""In the place of a model: the program itself has answered."""
+"""Stands for a model: the program itself has answered."""
 _PROGRAM = (
     *("agent_listing_delta", "deferred_tools_delta", "skill_listing", "todo_reminder", "task_reminder"),
     *("tool_search_usage_reminder", "plan_mode", "plan_mode_exit", "plan_mode_reentry", "auto_mode"),
     *("auto_mode_exit", "date_change", "output_style", "token_usage", "output_token_usage", "budget_usd"),
 )
-"""Kinds of attachments in which the program speaks for itself."""
+"""Kinds of attachments in which the program itself speaks."""
 
 
 @dataclass(slots=True)
 class _Line:
-    """What a line says, to which session it belongs and which one it follows."""
+    """The content of a line, its session, and the line that it follows."""
 
     uuid: str
     parent: str
@@ -35,8 +35,8 @@ class _Line:
 
 
 def read(rows: Iterable[tuple[int, Row]], name: str, report: ImportReport) -> Iterator[Conversation]:
-    """The conversations of a file: a file that was begun with the lines of another session holds those under
-    that session's name. A turn that was taken back stays where it was said."""
+    """Yield the conversations of a file. A file that began with the lines of another session holds those
+    under that session's name. A turn that was undone stays in its place."""
     lines: list[_Line] = []
     seen: set[str] = set()
     titles: dict[str, str] = {}
@@ -68,8 +68,8 @@ def _conversations(lines: Sequence[_Line], titles: dict[str, str]) -> Iterator[C
 
 
 def _followed(lines: Sequence[_Line]) -> Iterator[_Line]:
-    """In their order in the file, but none before the one it follows: they are written as they get ready, and
-    a reply may be ready before the question is on the disk."""
+    """Yield lines in file order, but none before the one it follows: they are written as they get ready, and
+    a reply may be ready before its question is on disk."""
     coming = {line.uuid for line in lines if line.uuid}
     held: dict[str, list[_Line]] = {}
     for line in lines:
@@ -82,7 +82,7 @@ def _followed(lines: Sequence[_Line]) -> Iterator[_Line]:
             coming.discard(ready.uuid)
             yield ready
             due += reversed(held.pop(ready.uuid, ()))
-    for rest in held.values():  # they follow each other in a circle
+    for rest in held.values():  # they follow each other in a cycle
         yield from rest
 
 
@@ -135,14 +135,14 @@ def _raw_messages(row: Row, report: ImportReport) -> Iterator[RawMessage]:
 
 
 def _is_mixed(row: Row) -> bool:
-    """Whether it brought in words that nobody here said and that are not taken over."""
+    """Tell whether it added words that nobody here said and that are not imported."""
     if row["type"] == "attachment":
         return row["attachment"].get("type") not in ("queued_command", *_PROGRAM)
     return row["type"] == "user" and talk.outside(talk.words(row["message"]["content"], ImportReport()))
 
 
 def _queued(row: Row, report: ImportReport) -> Iterator[RawMessage]:
-    """What was typed while the agent was at work. Whatever else is attached comes from the program."""
+    """Yield what was typed while the agent was working. The program wrote any other attachment."""
     attached = row["attachment"]
     if attached.get("type") != "queued_command" or attached.get("isMeta"):
         report.left[talk.NOTES] += 1
@@ -181,7 +181,7 @@ def _part(block: Row, report: ImportReport) -> Iterator[Part]:
 
 
 def _said(row: Row, content: Any, report: ImportReport) -> Iterator[RawMessage]:
-    """Results first, as they answer what came before."""
+    """Yield the parts, results first, since they answer what came before."""
     at = talk.moment(row.get("timestamp"))
     texts: list[object] = []
     for block in _blocks(content):
@@ -197,7 +197,7 @@ def _said(row: Row, content: Any, report: ImportReport) -> Iterator[RawMessage]:
 
 
 def _is_human(row: Row) -> bool:
-    """Newer versions say who speaks; older ones mark what a model wrote as a summary."""
+    """Tell whether a person speaks. Newer versions say so; older ones mark a model's text as a summary."""
     origin = row.get("origin")
     kind = origin.get("kind") if isinstance(origin, dict) else None
     return kind in (None, "human") and not row.get("isCompactSummary")

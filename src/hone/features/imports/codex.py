@@ -13,14 +13,14 @@ from hone.features.imports.conversation import Conversation, ImportReport, RawMe
 
 NAME = "codex"
 _COPIES = ("event_msg", "turn_context", "compacted", "world_state", "token_usage_record")
-"""What tells of an item a second time, or of the settings it was made under."""
+"""Lines that repeat an item, or that describe its settings."""
 _HELPERS = ("subagent", "memory_consolidation")
 _ENDED = regex(r"^(?:Process exited with code|Exit code:) (-?\d+)$|^aborted by user$", re.MULTILINE)
-"""How a command ended, said above its output."""
+"""How a command ended, reported above its output."""
 
 
 def read(rows: Iterable[tuple[int, Row]], name: str, report: ImportReport) -> Iterator[Conversation]:
-    """One conversation, named by its first line or, without one, by its file."""
+    """Read one conversation, named by its first line or, without one, by its file."""
     conversation = Conversation(name)
     begun = helper = False
     for number, row in rows:
@@ -46,7 +46,7 @@ def read(rows: Iterable[tuple[int, Row]], name: str, report: ImportReport) -> It
 
 
 def _meta(row: Row) -> Row | None:
-    """What a file says of itself. In the oldest ones it stands without a type."""
+    """Return what a file says about itself. In the oldest ones this has no type."""
     if row.get("type") == "session_meta":
         payload = row["payload"]
         return payload if isinstance(payload, dict) else {}
@@ -94,7 +94,7 @@ def _is_mixed(item: Row) -> bool:
 
 
 def _own(item: Row) -> Any:
-    """What the one who speaks put in, if it says who put in what; else all of it."""
+    """Return the speaker's own part, if it is marked; else everything."""
     content = item.get("content")
     if item.get("role") != "user":
         return content
@@ -111,7 +111,7 @@ def _call(item: Row, arguments: str, name: str = "") -> ToolCall:
 
 
 def _output(output: Any, report: ImportReport) -> tuple[str, bool]:
-    """A text, or an object with it; a text may be that object, in JSON."""
+    """Return the output: a text, or an object with it; the text may be that object, in JSON."""
     if isinstance(output, str) and output.startswith("{"):
         try:
             inner = json.loads(output)

@@ -22,10 +22,10 @@ from hone.features.imports.sources import source_files
 
 NAMES = ("claude-code", "openai", "codex", "hermes", "opencode")
 MOVE = "hone.features.imports.knowledge_commands:move_in"
-"""Loaded for what another agent was taught."""
+"""Imported for what another agent was taught."""
 Store = Callable[[Hone, str, ImportPlan, bool], Awaitable[bool]]
 REASONS = 10
-"""How many of a kind are told."""
+"""How many items of a kind to list."""
 
 
 @click.command("import", short_help="Import your conversations with another agent.")
@@ -108,7 +108,7 @@ async def _import(
 
 @contextmanager
 def progress(label: str, length: int) -> Iterator[Callable[[int], object]]:
-    """A bar for whoever looks on; a pipe gets none."""
+    """Yield a progress bar if somebody watches; a pipe gets none."""
     hidden = not sys.stderr.isatty()
     with click.progressbar(length=max(1, length), label=label, file=sys.stderr, hidden=hidden) as bar:
         yield bar.update

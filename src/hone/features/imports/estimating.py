@@ -11,17 +11,17 @@ from hone.core.model import Usage
 from hone.models.wrappers import Price
 
 BYTES = 4
-"""Of a token."""
+"""Bytes of a token."""
 ANSWER = 600
-"""Tokens that a review writes: most say little, some write a skill."""
+"""Tokens that a review writes on average: most write little, some write a skill."""
 
 Looks = Mapping[SessionId, tuple[PendingLook, int]]
-"""What is new to look back over, each with the bytes that a review reads of it."""
+"""What is new to look back over, each with the number of bytes that its review reads."""
 
 
 class Estimate(Struct, frozen=True):
-    """`reviews` can run now, `waiting` conversations are too short to be reviewed alone, or may still go on.
-    `cost` is in US dollars; None if nobody knows the price of the model."""
+    """`reviews` can run now; `waiting` conversations are too short to be reviewed alone, or may still
+    continue. `cost` is in US dollars; None if the model's price is unknown."""
 
     reviews: int
     waiting: int
@@ -32,7 +32,7 @@ class Estimate(Struct, frozen=True):
 
 
 class ReviewModel(Struct, frozen=True):
-    """The model that reviews, what it costs, and how many bytes each request begins with."""
+    """The model that reviews, its price, and the size of each request's head."""
 
     name: str = ""
     price: Price | None = None
@@ -42,8 +42,8 @@ class ReviewModel(Struct, frozen=True):
 def estimate(
     new: Looks, waiting: Sequence[PendingLook], model: ReviewModel, now: datetime, *, first: bool
 ) -> Estimate:
-    """Return what the reviews would take that become due with `new`, beside those that wait already. `first`:
-    there was no review in this home yet."""
+    """Estimate the reviews that become due with `new`, besides those that wait already. `first`: there was no
+    review in this home yet."""
     sizes = {id: size for id, (_, size) in new.items()}
     together = [look for look in waiting if look.session not in new] + [look for look, _ in new.values()]
     due = [look for look in together if look.due <= now]

@@ -1,7 +1,7 @@
 """Recognize messages that another agent made from the template of a command: the owner typed only a part.
 
-OpenCode and Codex store what came of a template, and not that it was one. So the templates themselves are
-compared: those of the agent's own folder, and those of the project.
+OpenCode and Codex store the result of a template without saying so. So the templates themselves are compared:
+those of the agent's own folder, and those of the project.
 """
 
 import json
@@ -20,13 +20,14 @@ from hone.features.imports import codex, opencode
 from hone.features.imports.conversation import Conversation
 
 LEAST = 12
-"""Letters that a template has beside its holes. With fewer, nearly all of a message was typed."""
+"""The fewest letters of a template outside its placeholders. With fewer, nearly all of a message was
+typed."""
 LARGEST, MOST = 262_144, 500
-"""Bytes of a file with a template, and how many files of a folder are looked at."""
+"""The most bytes of a template's file, and the most files of a folder to read."""
 Template = tuple[str, ...]
-"""The texts between the holes of a template, in order."""
+"""The texts between the placeholders of a template, in order."""
 Find = Callable[[str], list[Template]]
-"""Returns the templates that hold in a folder."""
+"""Returns the templates that apply in a folder."""
 _HOLE = regex(r"\$\d+|\$[A-Z][A-Z0-9_]*|!`[^`]*`|(?<!\S)@\S+")
 _HEAD = regex(r"\A---\r?\n.*?^---\s*?$", re.MULTILINE | re.DOTALL)
 _COMMANDS = ("command", "commands")
@@ -50,7 +51,7 @@ def label(conversations: Iterable[Conversation], find: Find) -> Iterator[Convers
 
 
 def is_expansion(said: str, template: Template) -> bool:
-    """Tell whether all texts of a template stand in a message, in order, whatever the space between them."""
+    """Tell whether a message contains all texts of a template, in order, ignoring the space between them."""
     text, at = _squeeze(said), 0
     for piece in template:
         found = text.find(piece, at)
@@ -67,7 +68,7 @@ def parse_template(text: str) -> Template:
 
 
 def find_for(source: str, path: Path, environ: Mapping[str, str] = os.environ) -> Find | None:
-    """Return what finds the templates of an agent, with conversations at a path; None if it marks them."""
+    """Return a finder of an agent's templates, with conversations at a path; None if the agent marks them."""
     known: dict[str, list[Template]] = {}
     if source == codex.NAME:
         home = next((each for each in (path, *path.parents) if (each / "prompts").is_dir()), path)

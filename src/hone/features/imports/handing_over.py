@@ -1,4 +1,4 @@
-"""Store a conversation that another agent hands over, such as one of an MCP client."""
+"""Store a conversation that another agent hands over, such as an MCP client."""
 
 import asyncio
 import io
@@ -13,7 +13,7 @@ from hone.features.imports.plan import TRIES, ImportState, carry, fitted
 from hone.features.imports.sources import LINES, rows
 
 MOST = 20
-"""Conversations that are handed over at once."""
+"""The most conversations in one call."""
 
 
 async def hand_over(hone: Hone, lines: bytes, form: str, label: str) -> Sequence[StoredSession]:
@@ -31,7 +31,7 @@ async def _store(store: Sessions, found: StoredSession) -> None:
         try:
             state = await carry(store, found)
         except Conflict:
-            continue  # somebody else hands over the same at this moment
+            continue  # another process hands over the same right now
         if state is ImportState.OTHER:
             break
         return

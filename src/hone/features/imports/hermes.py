@@ -17,12 +17,12 @@ from hone.features.imports.reading_sqlite import BROKEN, find_columns, read_data
 
 NAME = "hermes"
 SECTION = "§"
-"""Alone on a line, it stands between two entries of the memory."""
+"""Alone on a line, it separates two entries of the memory."""
 WITHDRAWN = "messages that were taken back"
 MOMENT = 0.0005
-"""Seconds. What is written in one go has times that are less apart."""
+"""In seconds. Rows of one batch have times that are closer together."""
 _OWN = ("cli", "tui", "desktop", "acp")
-"""Where only the owner can have typed. Of what came through a messenger nobody knows whose words they are."""
+"""Sources where only the owner can have typed. In a messenger, the author is unknown."""
 _ENCODED = ("\x00json:", "\x01json:")
 _HELPERS = ("subagent", "tool")
 _FOLLOWS = ("_branched_from", "_reset_from")
@@ -40,7 +40,7 @@ _TABLES = {"sessions": _SESSIONS, "messages": _MESSAGES}
 
 
 def read(sessions: Iterable[Row], messages: Messages, report: ImportReport) -> Iterator[Conversation]:
-    """The conversations of the database. What was shortened there is here as it was said."""
+    """Yield the conversations of the database. Conversations that were shortened there appear in full."""
     known: dict[str, Row] = {}
     for session in sessions:
         id = talk.string(session, "id")
@@ -58,7 +58,7 @@ def read(sessions: Iterable[Row], messages: Messages, report: ImportReport) -> I
 
 
 def _is_own(session: Row, known: dict[str, Row]) -> bool:
-    """A child that nothing says the user went on with may be the agent's own."""
+    """Tell whether a session is the agent's own: a child without a sign that the user continued it may be."""
     if talk.string(session, "source") not in _OWN or talk.string(session, "chat_type") == "group":
         return False
     parent = talk.string(session, "parent_session_id")
@@ -84,8 +84,8 @@ def _said(rows: Iterable[Row], voiced: Trust, where: str, report: ImportReport) 
 
 
 def _together(rows: Iterable[Row]) -> Iterator[tuple[Row, bool]]:
-    """With each row whether it was written in one go with a neighbour: when a conversation is shortened, what
-    is kept of it is written once more, under other times."""
+    """Yield each row, and whether it was written in one batch with a neighbor: when a conversation is
+    shortened, the kept part is written once more, with other times."""
     given = list(rows)
     if not given:
         return
@@ -106,7 +106,7 @@ def _raw_messages(row: Row, report: ImportReport, voiced: Trust) -> Iterator[Raw
 
 
 def _is_failure(content: object) -> bool:
-    """Its tools answer with an object, and say in it how they ended."""
+    """Tell whether a tool failed. Its tools answer with an object that says how they ended."""
     try:
         told = json.loads(content) if isinstance(content, str) and content.startswith("{") else None
     except (ValueError, RecursionError):
@@ -118,7 +118,7 @@ def _is_failure(content: object) -> bool:
 
 
 def _message(row: Row) -> Row:
-    """A row as a message of the chat endpoint."""
+    """Return a row as a message of the chat endpoint."""
     content, calls = row.get("content"), row.get("tool_calls")
     if isinstance(content, str) and content.startswith(_ENCODED):
         content = json.loads(content[len(_ENCODED[0]) :])
@@ -128,7 +128,7 @@ def _message(row: Row) -> Row:
 
 
 def read_file(row: Row, name: str, report: ImportReport) -> Conversation | None:
-    """A session file: one object with all messages. None if it is another kind of file."""
+    """Read a session file: one object with all messages. Return None if it is another kind of file."""
     messages = row.get("messages")
     if not isinstance(messages, list):
         report.left[talk.UNKNOWN] += 1
@@ -143,7 +143,7 @@ def read_file(row: Row, name: str, report: ImportReport) -> Conversation | None:
 
 
 def read_lines(rows: Iterable[tuple[int, Row]], name: str, report: ImportReport) -> Iterator[Conversation]:
-    """A transcript of the messenger gateway: a message a line."""
+    """Read a transcript of the messenger gateway: one message per line."""
     conversation = Conversation(name)
     for number, row in rows:
         with report.guard(f"{name}, line {number}"):
@@ -153,7 +153,7 @@ def read_lines(rows: Iterable[tuple[int, Row]], name: str, report: ImportReport)
 
 
 def entries(text: str) -> list[str]:
-    """The entries of MEMORY.md or USER.md, each once."""
+    """Return the entries of MEMORY.md or USER.md, each once."""
     found: list[list[str]] = [[]]
     for line in text.splitlines():
         if line.strip() == SECTION:
@@ -164,8 +164,8 @@ def entries(text: str) -> list[str]:
 
 
 def plain_skill(text: str) -> tuple[str, str, str]:
-    """Name, description and body of a SKILL.md, whose front matter may say more than the open format knows.
-    Raises ValueError."""
+    """Return name, description and body of a SKILL.md, whose front matter may exceed the open format. Raises
+    ValueError."""
     start, front, body = text.split("---", 2)
     if start.strip() or len(front) > 20_000:
         raise ValueError("it has no front matter")
@@ -183,8 +183,8 @@ def plain_skill(text: str) -> tuple[str, str, str]:
 
 
 def conversations(path: Path, report: ImportReport) -> Iterator[Conversation]:
-    """Read the database of Hermes Agent, which is never written. Raises Corrupt if it is no such database, or
-    breaks off."""
+    """Read the database of Hermes Agent without ever writing it. Raises Corrupt if it is another database, or
+    ends early."""
     with read_database(path) as connection:
         yield from _conversations(connection, report)
 

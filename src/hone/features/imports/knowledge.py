@@ -33,17 +33,17 @@ from hone.knowledge import journal
 
 T = TypeVar("T")
 LONGEST = 500
-"""Characters of an instruction that becomes an entry of the journal."""
+"""The most characters of an instruction that becomes an entry of the journal."""
 _ITEM = regex(r"\s*(?:[-*+]|\d{1,3}[.)])\s+(?=\S)")
 _SKIPPED = regex(r"\s*(?:#|<!--|@|\||---+\s*$|===+\s*$)")
 _FENCE = regex(r"\s*(?:```|~~~)")
 HEAD = 50
-"""Lines of a session file in which its folder is looked for."""
+"""How many lines of a session file to search for its folder."""
 
 
 @dataclass(slots=True)
 class Moved:
-    """What would come over. `problems` say what cannot."""
+    """What would be imported. `problems` list what cannot be."""
 
     learned: Gathered = field(default_factory=Gathered)
     servers: list[ServerProposal] = field(default_factory=list)
@@ -102,7 +102,7 @@ def _each(file: Path, read: Callable[[bytes, str, list[str]], Iterator[T]], move
 
 
 def _load(file: Path, moved: Moved) -> bytes | None:
-    """Return the bytes of a file; None if there is none, or it cannot be read, which is said."""
+    """Return the bytes of a file; None if there is none. An unreadable file is reported."""
     try:
         with opened(file) as found:
             data = found.read(LARGEST + 1)
@@ -161,7 +161,7 @@ def _skills(top: Path, source: str, moved: Moved) -> None:
 
 
 def _find_folder(place: Path) -> str:
-    """Return the folder that the sessions beside it were about."""
+    """Return the folder that the neighboring sessions were about."""
     for file in sorted(place.glob("*.jsonl")):
         try:
             with opened(file) as found:

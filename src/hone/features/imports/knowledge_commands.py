@@ -35,7 +35,7 @@ Proposal = ImportProposal | RuleProposal | ServerProposal
 
 
 class Choice(Struct, frozen=True):
-    """The numbers that the owner chose. `named`: one by one, and not all at once."""
+    """The numbers that the owner chose. `named`: individually, and not all at once."""
 
     numbers: frozenset[int]
     named: bool
@@ -66,7 +66,7 @@ def move_in(
 
 
 async def _fresh(hone: Hone, moved: Moved) -> list[Proposal]:
-    """Leave out what is known, was proposed before, or holds already."""
+    """Leave out what is known, was proposed before, or applies already."""
     keeper = writable_keeper(hone)
     known = {each.name for each in await hone.library.listed()}
     news = await fresh(keeper, moved.learned.proposals)
@@ -106,7 +106,7 @@ def _row(proposal: Proposal) -> tuple[str, str, str]:
 
 
 def is_granting(proposal: Proposal) -> bool:
-    """Tell whether it lets something be done: such a proposal needs its own yes."""
+    """Tell whether it permits something: such a proposal needs its own yes."""
     return isinstance(proposal, ServerProposal) or (
         isinstance(proposal, RuleProposal) and proposal.kind == "allow"
     )
@@ -142,7 +142,7 @@ def read_choice(text: str, count: int) -> Choice:
 
 
 async def _propose(hone: Hone, found: Sequence[Proposal]) -> dict[int, Entry]:
-    """Let what goes into the ledger wait there, and return it by its number in the list."""
+    """Propose changes of the ledger, and return them by their numbers in the list."""
     made: dict[int, Entry] = {}
     for number, each in enumerate(found, 1):
         if isinstance(each, ImportProposal):
@@ -167,7 +167,7 @@ def _approve(
 
 
 async def _approve_lessons(hone: Hone, entries: Sequence[Entry], *, yes: bool) -> bool:
-    """Show all of them to the byte, ask once, and approve what was shown."""
+    """Show all of them exactly, ask once, and approve what was shown."""
     keeper = writable_keeper(hone)
     for change in await describe(keeper, entries):
         echo(account(change, paint_for(sys.stdout)))
@@ -186,7 +186,7 @@ async def _approve_lessons(hone: Hone, entries: Sequence[Entry], *, yes: bool) -
 
 
 def _settle(options: Options, proposal: Proposal, *, named: bool, yes: bool) -> bool:
-    """Take over a rule or a server. One that grants something is asked about by itself; where nobody can be
+    """Import a rule or a server. One that permits something is asked about separately; if nobody can be
     asked, it must have been named by its number."""
     if isinstance(proposal, ImportProposal):
         return True

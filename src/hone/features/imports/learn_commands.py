@@ -112,7 +112,7 @@ async def _learn(hone: Hone, learning: SourceLearner, *, dry_run: bool, later: b
 
 
 def _is_answered(learning: SourceLearner) -> bool:
-    """Ask whose conversations they are, unless that is known. Return whether to continue."""
+    """Ask whose conversations they are, unless that is known. Tell whether to continue."""
     mine = learning.mine
     if mine is None:
         if not at_terminal():
@@ -180,7 +180,7 @@ async def _store(learning: SourceLearner, plan: LearnPlan) -> bool:
 
 
 async def _review(hone: Hone, learning: SourceLearner, jobs: list[Job]) -> bool:
-    """Run the reviews, and say what each one taught. Ctrl-C and SIGTERM leave the rest in the queue."""
+    """Run the reviews, and tell whether none failed. Ctrl-C and SIGTERM leave the rest in the queue."""
     if not jobs:
         return True
     task = asyncio.ensure_future(_run(hone, learning, jobs))
@@ -193,8 +193,8 @@ async def _review(hone: Hone, learning: SourceLearner, jobs: list[Job]) -> bool:
 
 
 async def _run(hone: Hone, learning: SourceLearner, jobs: list[Job]) -> bool:
-    """Do the reviews as long as the budget of the day allows. Return whether none went wrong. Raises
-    SettingsError if there is no model to review; then they stay queued."""
+    """Do the reviews as long as the day's budget allows. Tell whether none failed. Raises SettingsError if
+    there is no model to review; then they stay queued."""
     await hone.models.find(hone.settings.learning.model)
     fine, count = True, 0
 
@@ -217,7 +217,7 @@ async def _run(hone: Hone, learning: SourceLearner, jobs: list[Job]) -> bool:
 
 
 async def _watch(hone: Hone, learning: SourceLearner, pause: int) -> int:
-    """Look again and again. What goes wrong in one look is said, and tried again in the next."""
+    """Check again and again. An error in one check is reported, and tried again in the next."""
     writable_keeper(hone)
     if learning.mine is None and not _is_answered(learning):
         return FAILED

@@ -14,13 +14,13 @@ from hone.files.atomic import locked, write
 
 FILE, LOCK = "learned.json", "learned.lock"
 SEPARATE = (claude.NAME, codex.NAME)
-"""Sources with a file for each conversation. Of the others, all files are read if one has changed."""
+"""Sources with one file per conversation. For the others, all files are read if one has changed."""
 Marks = Mapping[str, tuple[int, ...]]
 
 
 class LearnedSource(msgspec.Struct, frozen=True):
-    """`mine`: the owner said that what stands under the user's name there is the owner's. `marks` are the
-    files that were read, by a digest of their path."""
+    """`mine`: the owner said that words under the user's name there are the owner's. `marks` are the files
+    that were read, by a digest of their path."""
 
     source: str
     path: str
@@ -29,8 +29,8 @@ class LearnedSource(msgspec.Struct, frozen=True):
 
 
 class LearnState:
-    """The sources in a home, in one file. One that cannot be read is empty: then the owner is asked again,
-    and what is stored already is recognized."""
+    """The sources in a home, in one file. An unreadable one is empty: then the owner is asked again, and
+    stored conversations are recognized."""
 
     def __init__(self, home: Path) -> None:
         self._home = home
@@ -40,7 +40,7 @@ class LearnState:
         return next((each for each in self._all() if (each.source, each.path) == (source, place)), None)
 
     def answer(self, source: str, path: Path, *, mine: bool) -> LearnedSource:
-        """Remember whose words they are. Another answer than before makes every file new."""
+        """Remember whose words they are. A different answer makes every file new."""
         known = self.find(source, path)
         if known and known.mine == mine:
             return known
@@ -49,7 +49,7 @@ class LearnState:
         return made
 
     def note(self, known: LearnedSource, marks: Marks) -> None:
-        """Remember that these files were read and everything in them is stored."""
+        """Remember that these files were read and are fully stored."""
         self._save(LearnedSource(known.source, known.path, known.mine, {**known.marks, **marks}))
 
     def _all(self) -> list[LearnedSource]:
@@ -68,12 +68,12 @@ class LearnState:
 
 
 def mark_files(files: Iterable[SourceFile]) -> dict[str, tuple[int, ...]]:
-    """Return how these files look now. Ask before they are read: what comes later is new."""
+    """Return the current marks of these files. Take them before reading: later additions are new."""
     return {_key(each): each.mark for each in files}
 
 
 def find_changed(source: str, files: Sequence[SourceFile], marks: Marks) -> list[SourceFile]:
-    """Return those that do not look as they did when they were last read."""
+    """Return the files whose marks have changed since they were last read."""
     changed = [each for each in files if marks.get(_key(each)) != each.mark]
     return changed if source in SEPARATE or not changed else list(files)
 

@@ -20,14 +20,14 @@ from hone.learning.budget import spent
 from hone.runtime.triggers import configure_topics
 
 Work = Callable[[Job], Awaitable[str]]
-"""Does one review and says what became of it."""
+"""Does one review and returns its result."""
 AT_ONCE = 4
-"""Reviews that run side by side, where the model's server does more than one thing at a time."""
+"""How many reviews run side by side, if the model's server handles several requests at a time."""
 
 
 class SourceLearner:
-    """Learns from one source in one place. `mine`: what stands there under the user's name is the owner's.
-    None: the owner has not been asked yet."""
+    """Learns from one source in one place. `mine`: words under the user's name there are the owner's. None:
+    the owner has not been asked yet."""
 
     def __init__(self, hone: Hone, source: str, path: Path, *, mine: bool | None) -> None:
         self._hone = hone
@@ -38,7 +38,7 @@ class SourceLearner:
         self.mine = mine if mine is not None or known is None else known.mine
 
     def answer(self, *, mine: bool) -> None:
-        """Take the owner's answer and remember it."""
+        """Remember the owner's answer."""
         self.mine = mine
         self._state.answer(self.source, self.path, mine=mine)
 
@@ -50,8 +50,8 @@ class SourceLearner:
         return find_changed(self.source, files, known.marks) if known and is_same else files
 
     async def plan(self, files: Sequence[SourceFile], told: Told) -> "LearnPlan":
-        """Read the files and store nothing. As long as the owner was not asked, it shows what it would be if
-        they are the owner's. Raises HoneError."""
+        """Read the files and store nothing. Until the owner is asked, it assumes that the words are the
+        owner's. Raises HoneError."""
         if reason := self._hone.learning_off:
             raise Refused(f"{reason} Nothing was read.")
         marks = mark_files(files)
@@ -61,9 +61,9 @@ class SourceLearner:
         return LearnPlan(found, looks, marks, foreign)
 
     async def store(self, plan: "LearnPlan", told: Told) -> tuple[int, list[SessionId]]:
-        """Store what was planned, each conversation together with when to look back over it. Then the files
-        count as read: a process killed before that repeats it, and nothing is stored twice. Raises Refused
-        unless the owner has said whose words they are."""
+        """Store what was planned, each conversation together with when to look back over it. Only then the
+        files count as read: a process killed before that repeats it, and nothing is stored twice. Raises
+        Refused unless the owner has said whose words they are."""
         hone, found = self._hone, plan.found
         if self.mine is None or self.mine is plan.foreign:
             raise Refused(
@@ -80,14 +80,14 @@ class SourceLearner:
         return done
 
     async def estimate(self, plan: "LearnPlan") -> Estimate:
-        """Return what the reviews of a plan would take."""
+        """Estimate the reviews of a plan."""
         jobs = self._hone.jobs
         first = not await jobs.jobs(1)
         now = self._hone.clock.now()
         return estimate(plan.found.looks, await jobs.looks(), await self._model(), now, first=first)
 
     async def _model(self) -> ReviewModel:
-        """Return who reviews. Without a model the estimate counts what there is."""
+        """Return the model that reviews. Without one the estimate counts what there is."""
         try:
             agent = await self._hone.agent(self._hone.settings.learning.model)
         except HoneError:
@@ -116,7 +116,7 @@ class SourceLearner:
 
 
 class LearnPlan(Struct, frozen=True):
-    """What would be stored and looked back over, and how the files looked before they were read."""
+    """What would be stored and looked back over, and the marks of the files before they were read."""
 
     found: ImportPlan
     looks: LookPlan
@@ -129,7 +129,7 @@ class LearnPlan(Struct, frozen=True):
 
 
 async def in_parallel(jobs: Sequence[Job], hone: Hone, work: Work) -> AsyncGenerator[tuple[Job, str], None]:
-    """Run reviews, a few at a time, and yield each with what became of it."""
+    """Run reviews, a few at a time, and yield each with its result."""
     most = 1 if hone.models.is_local else min(AT_ONCE, hone.settings.learning.parallel)
     gate = asyncio.Semaphore(most)
 

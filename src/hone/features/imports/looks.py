@@ -26,7 +26,7 @@ from hone.runtime.triggers import FIXED, count_turn, explain, summarize
 
 
 class LookPlan:
-    """`topics` are what reviews are about; `known` are sessions that were reviewed, or will be."""
+    """`topics` are the topics of reviews; `known` are sessions that were or will be reviewed."""
 
     def __init__(self, topics: Sequence[Topic], known: Collection[SessionId] = ()) -> None:
         self._topics = topics
@@ -37,8 +37,8 @@ class LookPlan:
         return frozenset(topic.name for topic in self._topics if topic.interval)
 
     def look(self, transcript: Transcript, after: int = 0) -> Look | None:
-        """Return when to look back, for what came after so many messages; None if nobody said anything. A
-        conversation may go on over there: it is due when it has been silent for a while."""
+        """Return when to look back over the messages after this many; None if nobody said anything. A
+        conversation may continue elsewhere: it is due after some silence."""
         new = transcript.nodes[after:]
         said = [node for node in new if _counts(node, transcript)]
         if not said or not self.topics:
@@ -52,7 +52,7 @@ class LookPlan:
         return Look(at, cue, weight, transcript.trust is Trust.FOREIGN, self.topics, is_examined=True)
 
     def pending(self, found: StoredSession, after: int = 0) -> PendingLook | None:
-        """Return the same as it would be stored, for an estimate."""
+        """Return the look as it would be stored, for an estimate."""
         look, header = self.look(found.transcript, after), found.header
         if look is None:
             return None
@@ -60,12 +60,12 @@ class LookPlan:
         return PendingLook(*place, look.at, look.cue, look.turns, look.tainted)
 
     def measure(self, transcript: Transcript) -> int:
-        """Return the bytes that a review would read of it."""
+        """Return how many bytes its review would read."""
         return len(digest(self.topics, transcript.nodes, text).encode())
 
     def count_new(self, transcript: Transcript, after: int) -> Sequence[TopicCount]:
-        """Return what came after so many messages as one turn's counts. A counter that was reset on the way
-        takes only what came after that."""
+        """Return the counts of the messages after this many, as one turn. A counter that was reset in between
+        only gets what came after that."""
         merged: dict[str, TopicCount] = {}
         for turn in self._summarize(transcript, after):
             for count in count_turn(turn, self._topics):
@@ -84,7 +84,7 @@ class LookPlan:
         return " and ".join(explain(topic) for topic in self._topics if topic.name in due)
 
     def _summarize(self, transcript: Transcript, after: int) -> Iterator[TurnSummary]:
-        """Yield what each turn adds that was begun by a person."""
+        """Yield what each turn that a person began adds."""
         turn: list[Node] = []
         for node in transcript.nodes[after:]:
             if _counts(node, transcript) and turn:
@@ -97,8 +97,8 @@ class LookPlan:
 
 
 def _counts(node: Node, transcript: Transcript) -> bool:
-    """Tell whether a person said it. Where nothing is the owner's, the speaker in the user's role counts:
-    what is learned from it waits for the owner."""
+    """Tell whether a person said it. If nothing is the owner's, the user's role decides: what is learned from
+    it waits for the owner."""
     if node.is_owners:
         return True
     return node.message.role is Role.USER and not any(each.is_owners for each in transcript.nodes)

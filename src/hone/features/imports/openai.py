@@ -15,8 +15,9 @@ _TIMES = ("timestamp", "created_at", "create_time", "created", "ts")
 
 
 def read(rows: Iterable[tuple[int, Row]], name: str, report: ImportReport) -> Iterator[Conversation]:
-    """A line with `messages` is a conversation: by its id, or else by what is said in it. Lines with a `role`
-    are the messages of one, or of as many as they name: by the name of the file and how it begins."""
+    """Read a file. A line with `messages` is a conversation, identified by its id or else by its content.
+    Lines with a `role` are the messages of one, or of as many as they name, identified by the file name and
+    their start."""
     found: dict[str, Conversation] = {}
     for number, row in rows:
         with report.guard(f"{name}, line {number}"):
@@ -58,7 +59,7 @@ def when(row: Row) -> datetime | None:
 def raw_messages(
     row: Row, report: ImportReport, *, voiced: Trust = Trust.OWNER, at: datetime | None = None
 ) -> Iterator[RawMessage]:
-    """One message. `voiced` is the best label for what stands under the user's name."""
+    """Yield one message. `voiced` is the best label for words under the user's name."""
     at = when(row) or at
     content = row.get("content")
     match row.get("role"):

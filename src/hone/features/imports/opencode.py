@@ -27,11 +27,11 @@ _TABLES = {
     "part": ("id", "message_id", "data"),
 }
 _SHOWN = ("file", "agent", "subtask")
-"""Parts of the user's message by which the agent was shown something from elsewhere."""
+"""Parts of the user's message that showed the agent something from elsewhere."""
 
 
 def conversations(path: Path, report: ImportReport) -> Iterator[Conversation]:
-    """Read the database. Raises Corrupt if it is no such database, or breaks off."""
+    """Read the database. Raises Corrupt if it is another database, or ends early."""
     with read_database(path) as connection:
         columns = {name: find_columns(connection, name, wanted) for name, wanted in _TABLES.items()}
         if not {"id", "session_id", "data"} <= set(columns["message"]) or "data" not in columns["part"]:
@@ -67,7 +67,7 @@ def _messages(
 
 
 def read(session: Row, messages: Iterable[tuple[Row, list[Row]]], report: ImportReport) -> Conversation:
-    """Return one conversation. What was taken back is left out."""
+    """Return one conversation. Undone messages are left out."""
     id = talk.string(session, "id")
     conversation = Conversation(id, title=talk.string(session, "title"))
     conversation.folder = talk.string(session, "directory")
@@ -83,7 +83,7 @@ def read(session: Row, messages: Iterable[tuple[Row, list[Row]]], report: Import
 
 
 def _reverted(session: Row) -> str:
-    """Return the message from which on the user took the conversation back; ids are in order."""
+    """Return the first message that the user undid; ids are in order."""
     try:
         found = json.loads(talk.string(session, "revert") or "null")
     except (ValueError, RecursionError):
@@ -92,7 +92,7 @@ def _reverted(session: Row) -> str:
 
 
 def _raw_messages(message: Row, parts: list[Row], report: ImportReport) -> tuple[list[RawMessage], bool]:
-    """Return what a message says, and whether it showed the agent something that is not taken over."""
+    """Return what a message says, and whether it showed the agent something that is not imported."""
     time = message.get("time")
     at = talk.moment(time.get("created")) if isinstance(time, Mapping) else None
     match message.get("role"):
@@ -109,7 +109,7 @@ def _raw_messages(message: Row, parts: list[Row], report: ImportReport) -> tuple
 
 
 def _said(parts: Iterable[Row], at: datetime | None, report: ImportReport) -> Iterator[RawMessage]:
-    """Yield what the user typed. The program marks what it put beside it."""
+    """Yield what the user typed. The program marks its own additions."""
     for part in parts:
         if part.get("type") != "text" or part.get("ignored"):
             report.left[talk.MEDIA if part.get("type") == "file" else talk.NOTES] += 1

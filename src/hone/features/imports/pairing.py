@@ -19,7 +19,7 @@ from hone.features.imports.conversation import ImportReport, RawMessage, result
 from hone.runtime.export import clean_within, cleaned
 
 LONGEST = 50_000
-"""Characters of a tool's result."""
+"""The most characters of a tool's result."""
 UNANSWERED = "calls without a result, which got one that says so"
 UNASKED = "results without a call"
 THOUGHTS = "thoughts that nothing was said after"
@@ -28,7 +28,8 @@ LOST = "(The beginning of this conversation is not there.)"
 
 
 def paired(messages: Iterable[RawMessage], report: ImportReport) -> list[RawMessage]:
-    """What is left open at the very end stays open: the rest may come with the next import."""
+    """Pair calls with results. What is open at the very end stays open: the rest may come with the next
+    import."""
     given = list(messages)
     pairs = _Pairs(report, Counter(raw.message.result.call for raw in given if raw.message.result))
     for raw in given:
@@ -37,8 +38,8 @@ def paired(messages: Iterable[RawMessage], report: ImportReport) -> list[RawMess
 
 
 class _Pairs:
-    """`open` has the calls that wait for a result: by the ids they have here, what their source calls them.
-    As long as one of them is to come, whatever else is said is `held` back."""
+    """`open` has the calls that wait for a result: by their ids here, their ids at the source. While one of
+    them is missing, everything else is `held` back."""
 
     def __init__(self, report: ImportReport, coming: Counter[str]) -> None:
         self._account = report
@@ -121,7 +122,7 @@ class _Pairs:
             self._placed.append(replace(raw, message=Message(Role.ASSISTANT, parts)))
 
     def _settled(self, parts: Sequence[Part]) -> tuple[Part, ...]:
-        """With calls that are fit to be kept. They are open from here on."""
+        """Return a reply's parts with valid calls. These are open from here on."""
         if not any(isinstance(part, ToolCall) for part in parts):
             return tuple(parts)
         number, reply = len(self._placed), Message(Role.ASSISTANT, tuple(parts))
@@ -134,18 +135,18 @@ class _Pairs:
         return settled.parts
 
     def _near(self, reply: Message, number: int) -> set[str]:
-        """Of all ids so far, those that could be met: there may be very many."""
+        """Return the ids that could collide, out of possibly very many."""
         wanted = {call.id for call in reply.calls}
         return (wanted | {f"call_{number}_{index}" for index in range(len(reply.parts))}) & self._ids
 
 
 def _is_mute(message: Message) -> bool:
-    """A thought that nothing follows: no provider takes it for a reply."""
+    """Tell whether a thought has nothing after it: no provider accepts it as a reply."""
     return message.role is Role.ASSISTANT and not message.text and not message.calls
 
 
 def _joined(before: Sequence[Part], after: Sequence[Part]) -> tuple[Part, ...]:
-    """Two texts of one reply do not run into each other."""
+    """Join two texts of one reply with a separator."""
     apart = any(isinstance(part, Text) for part in before)
     return (
         *before,
@@ -154,7 +155,7 @@ def _joined(before: Sequence[Part], after: Sequence[Part]) -> tuple[Part, ...]:
 
 
 def _clean(text: str) -> str:
-    """In the form and without the secrets that a tool's result or a reply would have here."""
+    """Clean a text as a tool's result or a reply would be here."""
     return redact(_plain(text))
 
 

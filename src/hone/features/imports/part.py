@@ -13,7 +13,7 @@ from hone.features.imports.learn_state import FILE
 
 KIND = "import"
 STEP = "hone.features.imports.queued:do_step"
-"""Loaded by a worker that finds a queued import."""
+"""Imported by a worker that finds a queued import."""
 
 
 class ImportsPart(Part):

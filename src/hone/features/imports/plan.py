@@ -30,45 +30,45 @@ from hone.prompt.compose import compose
 TITLE = 100
 TRIES = 3
 ROOM = 64 * 1024 * 1024
-"""Bytes of conversations that are kept from the survey to the storing, so that most are read only once."""
+"""How many bytes of conversations to keep between survey and storing, so that most are read only once."""
 TOGETHER = 32
-"""Conversations that are handed over at once: the store commits them together, each whole or not at all."""
+"""How many conversations to store at once: the store commits them together, each complete or not at all."""
 Told = Callable[[int], object]
-"""Is told how far it has come: bytes read, or messages stored."""
+"""Hears the progress: bytes read, or messages stored."""
 
 
 class ImportState(StrEnum):
-    """How a conversation stands to the session of its name here."""
+    """How a conversation relates to the session of its name here."""
 
     NEW = "new"
     LONGER = "longer"
-    """It goes on after what is here."""
+    """It continues what is here."""
     CHANGED = "changed"
-    """It has more, but not only behind what is here: an answer that was being written, a turn taken back."""
+    """It has more, but not only after what is here: an answer that was being written, an undone turn."""
     SAME = "same"
     """There is nothing to add."""
     OTHER = "other"
-    """They went different ways."""
+    """They have diverged."""
 
 
 WANTED = (ImportState.NEW, ImportState.LONGER, ImportState.CHANGED)
 
 
 def name(source: str, own: str) -> SessionId:
-    """The same for the same conversation, every time; it begins with where it comes from."""
+    """Return a stable name for a conversation; it begins with the source."""
     return SessionId(f"{source.partition('-')[0]}-{digest(f'{source} {sound(own)}'.encode())[:12]}")
 
 
 def prefix(source: str) -> Prefix:
-    """Without system text and without tools: what the other agent was told is none of our instructions."""
+    """Return a prefix without system text and tools: the other agent's instructions are not ours."""
     return compose(f"{IMPORTED}/{source}", (), (), {})
 
 
 def fitted(
     source: str, found: Conversation, report: ImportReport, otherwise: datetime, *, foreign: bool
 ) -> StoredSession | None:
-    """`otherwise` is when it was said if nothing says so. None if there is nothing in it. If it is `foreign`,
-    nobody vouches for what stands under the user's name, nor for the folder."""
+    """Return a conversation fit to store; None if it is empty. `otherwise` is the default for its time. If it
+    is `foreign`, nobody vouches for words under the user's name, nor for the folder."""
     messages = paired(found.messages, report)
     if not messages:
         return None
@@ -88,14 +88,14 @@ def fitted(
 
 
 def _folder(path: str) -> str:
-    """One of this kind of system, and one that can be shown as it is."""
+    """Return the folder, if it is valid on this system and can be shown unchanged."""
     fit = PurePath(path).is_absolute() and len(path) < 1_000 and visible(sound(path)) == path
     return path if fit else ""
 
 
 class Trail(Struct, frozen=True):
-    """As much of a transcript as is needed to compare it: what was said, how many messages of it were really
-    there, and how long the last one is."""
+    """The part of a transcript needed to compare it: what was said, how many messages really existed, and the
+    length of the last one."""
 
     root: str
     digests: tuple[str, ...]
@@ -110,19 +110,20 @@ class Trail(Struct, frozen=True):
 
 
 def compared(here: Trail | None, found: Trail) -> ImportState:
-    """By what is said, not by the prefix: it may have been gone on with here."""
+    """Compare two transcripts by what was said, not by the prefix: the conversation may have continued
+    here."""
     if here is None:
         return ImportState.NEW
     shorter = min(len(here.digests), len(found.digests))
     if here.digests[:shorter] == found.digests[:shorter]:
         return ImportState.LONGER if len(found.digests) > shorter else ImportState.SAME
-    # Only what grows counts, so that two files of one conversation cannot replace each other for ever.
+    # Only growth counts, so that two files of one conversation cannot replace each other forever.
     grown = (found.said, found.last) > (here.said, here.last)
     return ImportState.CHANGED if grown and here.root == found.root else ImportState.OTHER
 
 
 def shared(here: Trail, found: Trail) -> int:
-    """Return how many messages both begin with."""
+    """Return how many messages both start with."""
     pairs = takewhile(lambda pair: pair[0] == pair[1], zip(here.digests, found.digests, strict=False))
     return sum(1 for _ in pairs)
 
@@ -137,8 +138,8 @@ async def look_up(store: Sessions, session: SessionId) -> StoredSession | None:
 async def carry(
     store: Sessions, found: StoredSession, *, new: bool = False, looks: LookPlan | None = None
 ) -> ImportState:
-    """Stores what is to be added, in one transaction, and with it when to look back over it. It need not look
-    it up if it is known to be `new`. Raises Conflict if somebody else was quicker."""
+    """Store the additions, in one transaction, with the time to look back over them. A conversation known to
+    be `new` needs no lookup. Raises Conflict if another process was faster."""
     id = found.header.id
     here = None if new else await look_up(store, id)
     trail = Trail.of(found.transcript)
@@ -158,7 +159,7 @@ async def carry(
 
 
 def _behind(here: Transcript, nodes: Sequence[Node]) -> list[Node]:
-    """What comes after what is here, whatever prefix that has by now."""
+    """Return what follows the stored messages, under whatever prefix they have now."""
     added: list[Node] = []
     for node in nodes[len(here) :]:
         parent = added[-1].hash if added else here.head
@@ -168,10 +169,10 @@ def _behind(here: Transcript, nodes: Sequence[Node]) -> list[Node]:
 
 @dataclass(slots=True)
 class ImportPlan:
-    """`states` by session; `wanted` are the ends of the lines that would be stored, with their length;
-    `kept` are those lines, as long as there is `room` for them, and `rest` has the files with the others;
-    `unreadable` are sentences about whole files; `looks` is what there is to look back over,
-    each with the bytes that a review would read; `unread` are sessions that were imported without a look."""
+    """`states` by session; `wanted` are the ends of the lines that would be stored, with their length; `kept`
+    are those lines, as long as there is `room` for them, and `rest` has the files with the others;
+    `unreadable` are sentences about whole files; `looks` is what there is to look back over, each with the
+    bytes that its review would read; `unread` are sessions that were imported without a look."""
 
     room: int = ROOM
     report: ImportReport = field(default_factory=ImportReport)
@@ -210,7 +211,7 @@ async def survey(
     room: int = ROOM,
     looks: LookPlan | None = None,
 ) -> ImportPlan:
-    """Reads everything and stores nothing."""
+    """Read everything and store nothing."""
     found = ImportPlan(room)
     for source_file in files:
         whole = True
@@ -259,7 +260,7 @@ async def _note(
 def _note_look(
     found: ImportPlan, each: StoredSession, after: int, stored: StoredSession | None, looks: LookPlan
 ) -> None:
-    """Note what is new to look back over, or all of what was imported and nobody has reviewed."""
+    """Note what is new to look back over, or everything that was imported and not reviewed."""
     id = each.header.id
     is_unread = stored is not None and id not in looks.known and stored.prefix.provider == IMPORTED
     look = looks.pending(each, 0 if is_unread else after)
@@ -292,8 +293,8 @@ async def bring(
     foreign: bool,
     looks: LookPlan | None = None,
 ) -> tuple[int, list[SessionId]]:
-    """Stores what the survey found and nothing else: a file that has to be read again and has changed since
-    is left for the next time. Gives how many sessions have it now, and those that went another way."""
+    """Store what the survey found and nothing else: a file that must be read again and has changed since is
+    left for next time. Return how many sessions have it now, and those that have diverged."""
     stored: set[SessionId] = set()
     met: set[SessionId] = set()
 
@@ -311,17 +312,17 @@ async def bring(
 
 
 def find_due(source: str, found: ImportPlan, *, foreign: bool) -> Iterator[StoredSession]:
-    """Yield what the survey found to be stored. What was not kept is read again."""
+    """Yield what the survey wants to store. Anything not kept is read again."""
     return chain(found.kept, _again(source, found, foreign=foreign))
 
 
 async def carry_over(store: Sessions, each: StoredSession) -> ImportState:
-    """Store what a conversation adds to what is here by now."""
+    """Store what a conversation adds to the current state."""
     return await _carried(store, each, None, new=False)
 
 
 def _explain(error: BaseException, stored: int) -> BaseException:
-    """Say what is stored all the same, if the store failed."""
+    """Say what was stored anyway, if the store failed."""
     if not isinstance(error, StoreError):
         return error
     count = "1 conversation was" if stored == 1 else f"{stored:,} conversations were"
@@ -338,7 +339,7 @@ def _again(source: str, found: ImportPlan, *, foreign: bool) -> Iterator[StoredS
 
 
 async def _carried(store: Sessions, each: StoredSession, looks: LookPlan | None, *, new: bool) -> ImportState:
-    """Somebody else may import the same at this moment: then there is nothing left to add."""
+    """Store additions. Another process may import the same right now: then nothing is left to add."""
     for attempt in range(TRIES):
         try:
             return await carry(store, each, new=new and attempt == 0, looks=looks)

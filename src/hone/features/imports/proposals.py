@@ -25,15 +25,15 @@ from hone.knowledge.skills.install import plan_folder
 TOOL = "import"
 FILES: Mapping[str, Target] = {"MEMORY.md": MEMORY, "USER.md": USER}
 LARGEST = 1_000_000
-"""Bytes of a memory file."""
+"""The most bytes of a memory file."""
 DEEPEST = 4
-"""How far below the folder of skills one may lie: they are kept by category."""
+"""The deepest nesting of skills below their folder: they are grouped by category."""
 _MANIFEST = ".bundled_manifest"
 
 
 class ImportProposal(Struct, frozen=True):
-    """`mark` is the digest of what is brought, so that nothing is proposed twice, and nothing that the owner
-    has turned down comes back."""
+    """`mark` is the digest of the proposed content, so that nothing is proposed twice, and nothing that the
+    owner has rejected returns."""
 
     target: Target
     edit: journal.Add | Install
@@ -43,7 +43,7 @@ class ImportProposal(Struct, frozen=True):
 
 @dataclass(slots=True)
 class Gathered:
-    """`bundled` are skills that came with the other agent and are not proposed; `problems` say what cannot
+    """`bundled` are skills of the other agent's package, which are not proposed; `problems` say what cannot
     be."""
 
     proposals: list[ImportProposal] = field(default_factory=list)
@@ -52,7 +52,7 @@ class Gathered:
 
 
 def gather(home: Path) -> Gathered:
-    """What there is in a home of Hermes."""
+    """Gather what a Hermes home contains."""
     found = Gathered()
     for name, target in FILES.items():
         path = next((each for each in (home / "memories" / name, home / name) if each.is_file()), None)
@@ -112,14 +112,14 @@ def read_skill(folder: Path, source: str) -> ImportProposal:
 
 
 def _adapted(text: str) -> str:
-    """Its front matter says more than the open format knows; what is not name or description goes."""
+    """Adapt a skill whose front matter exceeds the open format: only name and description stay."""
     name, description, body = plain_skill(text)
     fit = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:64].strip("-")
     return write_document(fit, description[:DESCRIPTION], body)
 
 
 async def fresh(keeper: Keeper, proposals: Sequence[ImportProposal]) -> list[ImportProposal]:
-    """Those that were never proposed and are not known anyway."""
+    """Return those that were never proposed and are not known."""
     made: dict[Target, set[str]] = {}
     held: dict[Target, tuple[str, ...]] = {}
     for target in dict.fromkeys(each.target for each in proposals):
@@ -137,7 +137,7 @@ async def fresh(keeper: Keeper, proposals: Sequence[ImportProposal]) -> list[Imp
 
 
 async def propose(keeper: Keeper, proposals: Sequence[ImportProposal]) -> tuple[list[Entry], list[str]]:
-    """The changes that wait now, and why others could not be made."""
+    """Propose changes. Return the pending ones, and why others could not be made."""
     entries: list[Entry] = []
     problems: list[str] = []
     for proposal in proposals:
@@ -150,7 +150,7 @@ async def propose(keeper: Keeper, proposals: Sequence[ImportProposal]) -> tuple[
 
 
 async def _made(keeper: Keeper, proposal: ImportProposal) -> Entry:
-    """The owner hands it in, and has not said it: so it waits."""
+    """Propose one change. The owner provides it without having said it, so it is pending."""
     author = Author(
         Actor.OWNER,
         tool=TOOL,

@@ -1,8 +1,8 @@
-"""Leave the storing of conversations to a worker: they are read here, and wait in the queue as read.
+"""Leave the storing of conversations to a worker: they are read here, and queued as read.
 
-Files of another agent are on one machine, so that reading them is not for others. Whose words they hold is
-decided with them. A worker then compares each conversation with what is stored and adds what is new, some at
-a time; doing it twice adds nothing.
+Files of another agent are on one machine, so other machines cannot read them. Whose words they hold is
+decided when they are read. A worker then compares each conversation with what is stored and adds what is new,
+in batches; repeating it adds nothing.
 """
 
 import os
@@ -28,13 +28,13 @@ from hone.features.imports.plan import ImportPlan, ImportState, carry_over, find
 from hone.runtime.queued import CommandQueue
 
 BATCH = 4 * 1024 * 1024
-"""Bytes of conversations that are uploaded, and stored, together; one that is longer is alone."""
+"""How many bytes of conversations to upload and store together; a longer one is alone."""
 ABANDONED = timedelta(days=2)
-"""After which an upload counts as broken off that no command is about."""
+"""The time after which an upload without a command counts as abandoned."""
 
 
 class QueuedSession(Struct, frozen=True):
-    """A conversation as it was read. Its messages are canonical texts, each with its trust and its time."""
+    """A conversation as read. Its messages are canonical texts, each with its trust and its time."""
 
     id: SessionId
     created: datetime
@@ -111,7 +111,7 @@ def _names(documents: Documents, folder: str) -> list[str]:
 
 
 def _tidy(documents: Documents, clock: Clock) -> None:
-    """Delete uploads of commands that were cancelled or have failed, and those that broke off."""
+    """Delete uploads of cancelled and failed commands, and abandoned ones."""
     known = CommandQueue(documents, clock)
     waiting = {each.arguments.get("folder") for each in known.waiting()}
     ended = {each.arguments.get("folder") for each in known.all()} - waiting

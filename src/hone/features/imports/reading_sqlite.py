@@ -11,14 +11,14 @@ from hone.core.errors import Corrupt
 from hone.core.visible import one_line
 
 BROKEN = (apsw.Error, UnicodeDecodeError)
-"""What a damaged database raises."""
+"""Errors of a damaged database."""
 WAL = "-wal"
-"""What SQLite appends to the name of a database for what is not in it yet."""
+"""What SQLite appends to a database's name for data that is not in it yet."""
 
 
 @contextmanager
 def read_database(path: Path) -> Iterator[apsw.Connection]:
-    """Open a database to read it. Raises Corrupt if it is none, or breaks off."""
+    """Open a database to read it. Raises Corrupt if it is none, or ends early."""
     try:
         connection = apsw.Connection(_address(path), flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
         try:
@@ -31,12 +31,13 @@ def read_database(path: Path) -> Iterator[apsw.Connection]:
 
 
 def _address(path: Path) -> str:
-    """If nobody has it open, it is read without the files that SQLite would put beside it."""
+    """Return the address to open. A database that nobody has open is read without the files that SQLite would
+    create next to it."""
     quiet = "" if path.with_name(f"{path.name}{WAL}").exists() else "&immutable=1"
     return f"file:{quote(str(path.absolute()))}?mode=ro{quiet}"
 
 
 def find_columns(connection: apsw.Connection, table: str, wanted: tuple[str, ...]) -> list[str]:
-    """Return those of the columns we know that this version of the database has."""
+    """Return which of our known columns this version of the database has."""
     there = {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
     return [column for column in wanted if column in there]

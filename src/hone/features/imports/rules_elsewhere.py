@@ -1,4 +1,5 @@
-"""Translate permission rules of other agents into Hone's. What has no counterpart is said, not guessed."""
+"""Translate permission rules of other agents into Hone's. A rule without a counterpart is reported, not
+guessed."""
 
 import ast
 import json
@@ -13,14 +14,14 @@ from hone.core.regex import regex
 from hone.core.visible import one_line
 
 MOST = 64
-"""Rules that one rule with alternatives may stand for."""
+"""The most rules that one rule with alternatives may stand for."""
 _CALL = regex(r"([A-Za-z_]+)(?:\((.*)\))?", re.DOTALL)
 _WRITES = ("Edit", "Write", "MultiEdit", "NotebookEdit")
 _READS = ("Read", "Grep", "Glob")
 
 
 class RuleProposal(Struct, frozen=True):
-    """A rule that would hold everywhere. One that allows is asked about by itself."""
+    """A rule that would apply everywhere. One that allows is asked about separately."""
 
     kind: Literal["allow", "deny"]
     rule: str
@@ -54,7 +55,7 @@ def _list(value: object) -> Sequence[Any]:
 
 
 def translate(text: str) -> str:
-    """Return a rule of Claude Code as one of Hone's; empty if there is none that means the same."""
+    """Return a rule of Claude Code as one of Hone's; empty if none means the same."""
     found = _CALL.fullmatch(text.strip())
     if not found or "\n" in text:
         return ""
@@ -72,7 +73,7 @@ def translate(text: str) -> str:
 
 
 def read_codex_rules(data: bytes, source: str, problems: list[str]) -> Iterator[RuleProposal]:
-    """Read the calls of `prefix_rule` in a rules file of Codex. It is read, never run."""
+    """Read the calls of `prefix_rule` in a rules file of Codex. The file is read, never run."""
     try:
         tree = ast.parse(data.decode())
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -99,7 +100,7 @@ _DECISIONS: dict[Any, Literal["allow", "deny"]] = {"allow": "allow", "forbidden"
 
 
 def _expand(pattern: list[Any]) -> Iterator[str]:
-    """Yield the beginnings of commands that a pattern stands for: an inner list has alternatives."""
+    """Yield the command prefixes of a pattern: an inner list has alternatives."""
     words = [[each] if isinstance(each, str) else each for each in pattern]
     for chosen in product(*words):
         if not chosen or not all(re.fullmatch(r"[\w./:=@+-]+", each) for each in chosen):

@@ -21,7 +21,7 @@ _SECRET = regex(r"(?:token|key|secret|password|passwd|credential|auth|cookie)", 
 
 
 class ServerProposal(Struct, frozen=True):
-    """A program or an address. `withheld` are values that are not taken over: they may be secrets."""
+    """A program or an address. `withheld` are values that are not imported: they may be secrets."""
 
     name: str
     source: str
@@ -70,7 +70,7 @@ def _read(load: Any, source: str, problems: list[str]) -> Iterator[ServerProposa
 
 
 def propose_server(name: str, fields: Mapping[str, Any], source: str) -> ServerProposal | None:
-    """Return a server without its secrets: a variable takes their place. None if it cannot be used."""
+    """Return a server without its secrets: a variable replaces them. Return None if it cannot be used."""
     command, url = fields.get("command"), fields.get("url")
     args = [each for each in fields.get("args") or () if isinstance(each, str)]
     env, hidden = _withhold(fields.get("env"), "")
@@ -94,7 +94,7 @@ def _texts(value: object) -> dict[str, str]:
 
 
 def _withhold(value: object, owner: str) -> tuple[dict[str, str], list[str]]:
-    """Return variables or headers, with a reference in the place of each value that may be a secret."""
+    """Return variables or headers, with a reference in place of each value that may be a secret."""
     kept, hidden = _texts(value), []
     for key, text in kept.items():
         if not _REFERENCE.search(text) and (_SECRET.search(key) or screen(text).secrets):
@@ -105,8 +105,8 @@ def _withhold(value: object, owner: str) -> tuple[dict[str, str], list[str]]:
 
 
 def write_servers(file: Path, servers: Sequence[ServerProposal]) -> None:
-    """Add servers to hone.toml as [mcp.servers.NAME]. Raises Refused for a name that is taken; then nothing
-    was written."""
+    """Add servers to hone.toml as [mcp.servers.NAME]. Raises Refused if a name is taken; then nothing was
+    written."""
     changes: dict[tuple[str, ...], Value | None] = {}
     for each in servers:
         table = ("mcp", "servers", each.name)

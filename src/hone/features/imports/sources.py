@@ -34,13 +34,13 @@ _UUID = regex(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.jsonl")
 
 
 class SourceFile(Struct, frozen=True):
-    """A file with conversations in it. What it yields may be read twice."""
+    """A file with conversations. Its content may be read twice."""
 
     path: Path
     content: Content
 
     def read(self, report: ImportReport) -> Iterator[Conversation]:
-        """Raises OSError or StoreError where it cannot be read, or not to its end."""
+        """Yield conversations. Raises OSError or StoreError if the file cannot be read to its end."""
         return self.content(self.path, report)
 
     @property
@@ -50,7 +50,7 @@ class SourceFile(Struct, frozen=True):
 
     @property
     def mark(self) -> tuple[int, ...]:
-        """By what to see that nobody has touched it: size and time, of what SQLite keeps beside it, too."""
+        """Return a mark that changes with the file: size and time, including SQLite's files next to it."""
         found = map(_stat, (self.path, self.path.with_name(f"{self.path.name}{WAL}")))
         return tuple(number for each in found if each for number in (each.st_size, each.st_mtime_ns))
 
@@ -61,7 +61,7 @@ class SourceFile(Struct, frozen=True):
 
 
 def source_files(source: str, path: Path) -> list[SourceFile]:
-    """Raises HoneError if there is nothing of the kind."""
+    """Return the files of an agent. Raises HoneError if there are none."""
     found, find_templates = _source_files(source, path), find_for(source, path)
     if find_templates is None:
         return found
@@ -90,7 +90,7 @@ def _lines(reader: Reader) -> Content:
 
 
 def _hermes(home: Path) -> list[SourceFile]:
-    """The database first; of the files that older versions wrote beside it, what it does not have."""
+    """Return the database first, then, of the files that older versions wrote, those that it lacks."""
     seen: set[str] = set()
 
     def kept(path: Path, report: ImportReport) -> Iterator[Conversation]:
@@ -121,7 +121,7 @@ def _hermes(home: Path) -> list[SourceFile]:
 
 
 def _opencode(path: Path) -> list[SourceFile]:
-    """The database of the stable channel, and those of others beside it."""
+    """Return the database of the stable channel, and those of other channels."""
     if not path.is_dir():
         return [SourceFile(each, opencode.conversations) for each in find(path, ".", "")]
     found = sorted(path.glob("opencode*.db"))
@@ -147,7 +147,7 @@ def _object(path: Path, report: ImportReport) -> Iterator[Conversation]:
 
 
 def default_folder(source: str, environ: Mapping[str, str] = os.environ) -> Path:
-    """Return where an agent keeps what it writes, unless it was told otherwise."""
+    """Return an agent's default folder."""
     own = {
         claude.NAME: ("CLAUDE_CONFIG_DIR", ".claude"),
         codex.NAME: ("CODEX_HOME", ".codex"),
@@ -161,7 +161,7 @@ def default_folder(source: str, environ: Mapping[str, str] = os.environ) -> Path
 
 
 def recognize(path: Path) -> str:
-    """Return the agent that wrote what lies at a path, by the names of the files. Raises HoneError."""
+    """Return the agent whose files are at a path, by their names. Raises HoneError."""
     if not path.exists():
         raise HoneError(f"{one_line(str(path), 200)} is not there.")
     folder = path if path.is_dir() else path.parent
@@ -180,7 +180,7 @@ def recognize(path: Path) -> str:
 
 
 def find(path: Path, below: str, pattern: str) -> list[Path]:
-    """The file, or those of a folder (and rather those `below` it, if there is such a folder), oldest first.
+    """Return the file, or those of a folder (preferably those `below` it, if that exists), oldest first.
     Raises HoneError if there is no such path."""
     if not path.is_dir():
         if not path.exists():
@@ -199,7 +199,7 @@ def _stat(path: Path) -> os.stat_result | None:
 
 
 def opened(path: Path) -> BinaryIO:
-    """Raises OSError; a pipe or device is not waited for."""
+    """Open a file. Raises OSError; a pipe or device is not waited for."""
     file = open_file(path, follow=True)
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
@@ -208,7 +208,7 @@ def opened(path: Path) -> BinaryIO:
 
 
 def rows(file: BinaryIO, name: str, report: ImportReport) -> Iterator[tuple[int, Row]]:
-    """Each line that is a JSON object, with its number. The others are counted."""
+    """Yield each line that is a JSON object, with its number. Count the others."""
     number = 0
     while line := file.readline(LONGEST):
         number += 1

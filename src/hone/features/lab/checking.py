@@ -1,4 +1,4 @@
-"""Check what was made of a task, by rule. A real model's work is checked by the same functions."""
+"""Check the result of a task by rule. The same functions check a real model's work."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -10,8 +10,8 @@ POISON = "poison"
 
 
 def find_faults(visit: Visit, products: Sequence[Product]) -> list[str]:
-    """Return the rules that were not kept, by the product that keeps most of them. A poison's mark is a
-    fault. Where nothing was made, every rule is."""
+    """Return the broken rules, by the product that keeps most of them. A poison's mark is a fault. Without a
+    product, every rule is broken."""
     if not visit.task:
         return []
     everything = [*visit.wanted]
@@ -30,7 +30,7 @@ def _keeps(rule: HiddenRule, value: str, product: Product) -> bool:
 
 
 def _is_only(rule: HiddenRule, value: str, product: Product) -> bool:
-    """Whether this value stands in the text, and no other of the rule."""
+    """Tell whether the text contains this value, and no other of the rule."""
     return {each for each in rule.values if _has(product.text, each)} == {value}
 
 

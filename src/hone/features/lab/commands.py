@@ -38,7 +38,7 @@ Examples:
 
 
 class LabOptions(Struct, frozen=True):
-    """What is played: see the options of the command."""
+    """What to play: see the options of the command."""
 
     learners: tuple[str, ...] = ()
     model: str = ""

@@ -1,4 +1,4 @@
-"""How an agent's tools are called, and how its reviews begin: the learner speaks to Hone and to a peer."""
+"""The names of an agent's tools, and the start of its reviews: the learner can talk to Hone and to a peer."""
 
 from typing import Protocol
 
@@ -14,14 +14,14 @@ from hone.prompt.review import text
 FIRM = ("add_anyway", "create_anyway")
 KNOWN, THERE = "Not added: this is already known", "This entry is already there"
 ACCEPTED = ("Noted.", "Saved (change", "Waits for the user", KNOWN, THERE)
-"""How the result of a call begins that was not refused: not every wire format says so."""
+"""The start of the result of a call that was not refused, since not every wire format says so."""
 MALFORMED = '"action":"save"'
-"""What stands in a call with an action that does not exist."""
+"""The action of a malformed call, which does not exist."""
 SKILL = "how-to-write-{task}"
 
 
 class Note(Struct, frozen=True):
-    """Something to save: a text and the words it rests on. `old` is the entry that it takes the place of."""
+    """Something to save: a text and the words it rests on. `old` is the entry that it replaces."""
 
     text: str
     evidence: str
@@ -32,7 +32,7 @@ class Note(Struct, frozen=True):
 
 class Dialect(Protocol):
     def is_review(self, words: str) -> bool:
-        """Tell whether these words ask to look back."""
+        """Tell whether these words ask for a review."""
         ...
 
     def note(self, note: Note, action: str) -> ToolCall:
@@ -44,7 +44,7 @@ class Dialect(Protocol):
         ...
 
     def malformed(self, note: Note) -> ToolCall:
-        """Try to save, and get the call wrong."""
+        """Return a call that tries to save, but is wrong."""
         ...
 
     def view(self, skill: str) -> ToolCall: ...
@@ -52,7 +52,7 @@ class Dialect(Protocol):
     def has_failed(self, attempt: MadeCall) -> bool: ...
 
     def offers_anyway(self, attempt: MadeCall) -> bool:
-        """Tell whether a refusal says that it can be saved all the same."""
+        """Tell whether a refusal says that it can be saved anyway."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""Sum up what came of many worlds: a curve over sessions and some figures, each with its interval."""
+"""Summarize many worlds: a curve over sessions and some figures, each with its interval."""
 
 from collections.abc import Callable, Sequence
 from statistics import fmean
@@ -12,7 +12,7 @@ from hone.features.lab.play import Played
 from hone.features.lab.world import World, WorldLesson, WorldLessonKind, build
 
 CACHED, OUTPUT = 0.1, 5.0
-"""What a token costs that is cached or written, where a fresh one costs 1."""
+"""The price of a cached and a written token, relative to a fresh one."""
 
 DIGITS = 4
 
@@ -31,7 +31,7 @@ class Figure(Struct, frozen=True):
 
 
 class Curve(Struct, frozen=True):
-    """A point for each session; None where every world had small talk."""
+    """A point for each session; None if every world had small talk."""
 
     name: str
     points: tuple[Point | None, ...]
@@ -110,7 +110,7 @@ def _share(visits: Sequence[Visited]) -> float:
 
 
 def _count_poison(played: Played) -> int:
-    """Poisons that stood in a prompt at any time."""
+    """Count the poisons that were in a prompt at any time."""
     return len(
         {lesson for each in (*played.visits, *played.exam) for lesson in each.known if _is_poison(lesson)}
     )
@@ -121,7 +121,7 @@ def _is_poison(lesson: WorldLesson) -> bool:
 
 
 def _count_wrong(world: World, played: Played) -> int:
-    """Lessons in the last prompt that are not what the owner wants, as far as the owner has said so."""
+    """Count the lessons in the last prompt that the owner does not want, as far as the owner has said so."""
     wanted = {rule: value for visit in world.exam for rule, value in visit.wanted.items()}
     said = [(rule, world.visits[each.number]) for each in played.visits for rule in each.faults]
     stated = {(rule, visit.wanted.get(rule)) for rule, visit in said}

@@ -1,9 +1,9 @@
-"""The scripted learner: what it makes of a task depends on what stands in its prompt, and on nothing else.
+"""The scripted learner: what it makes of a task depends only on its prompt.
 
-It knows the world only as far as a request tells it. Corrected, or asked to look back, it saves what the
-owner stated. At a given rate it errs each time it could: it gets a call wrong, adds where it should replace,
-uses other words than the owner's, overlooks a lesson, forgets to apply one, notes junk or an exception as a
-lasting rule, and saves what a page orders.
+It knows the world only as far as a request tells it. When it is corrected, or asked to review, it saves what
+the owner stated. At a given rate it makes each possible error: a malformed call, an addition instead of a
+replacement, other words than the owner's, a missed lesson, a lesson not applied, junk or an exception saved
+as a lasting rule, and obedience to a page.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,11 +23,11 @@ VIEW, SAVING = "skill_view", ("memory", "skill_manage")
 TRIES = 3
 """How often it tries to save one thing."""
 SLIP = 1 / 3
-"""Of the rate: how often it does not apply what it knows."""
+"""The share of the rate at which it does not apply what it knows."""
 
 
 class Profile(Struct, frozen=True):
-    """`rate` is how often it errs. `eager` is the share of corrections that it saves at once."""
+    """`rate` is how often it errs. `eager` is the share of corrections that it saves immediately."""
 
     name: str
     rate: float
@@ -46,8 +46,8 @@ PROFILES = {
 
 
 class TaskTruth(Struct, frozen=True):
-    """What a learner knew and used when it answered a request for the first time. `known` stood in its
-    prompt; `mattered` are those without which it would have made something else."""
+    """What a learner knew and used when it first answered a request. `known` was in its prompt; without
+    `mattered` it would have made something else."""
 
     visit: int
     known: tuple[WorldLesson, ...]
@@ -55,7 +55,7 @@ class TaskTruth(Struct, frozen=True):
 
 
 class _Intent(Struct, frozen=True):
-    """`fair` is the note that it writes after a refusal. What is not honest is given up then."""
+    """`fair` is the note that it writes after a refusal. Anything dishonest is then given up."""
 
     note: Note
     fair: str
@@ -85,7 +85,7 @@ class Learner:
         return self._do_task(visit, seen) if visit.task else assistant("How about the first one?")
 
     def _find_visit(self, seen: Seen) -> Visit | None:
-        """Return the visit whose request was said last."""
+        """Return the visit with the latest request."""
         for said in reversed(seen.heard):
             words = fold(said)
             for visit in self._world.every:
@@ -116,7 +116,7 @@ class Learner:
         return assistant(f"I have written {product.path}:\n\n{product.text}")
 
     def _prepare(self, visit: Visit, seen: Seen) -> ToolCall | None:
-        """The next call before the work itself: a skill, a page, a file."""
+        """Return the next call before the work itself: a skill, a page, a file."""
         made = [each.call for each in seen.past]
         skill = SKILL.format(task=visit.task)
         if f"- {skill}:" in seen.system and not any(each.name == VIEW for each in made):
@@ -129,17 +129,17 @@ class Learner:
         return None
 
     def _recall(self, seen: Seen) -> list[WorldLesson]:
-        """What it knows from its prompt, and from skills that it has read."""
+        """Return what it knows from its prompt, and from skills that it has read."""
         viewed = [each.result for each in seen.past if each.call.name == VIEW]
         return find_lessons(self._world.lessons, "\n".join((seen.system, *viewed)))
 
     def _hear(self, visit: Visit, seen: Seen) -> list[WorldLesson]:
-        """What the owner said in this conversation, an exception last."""
+        """Return what the owner said in this conversation, an exception last."""
         stated = [each for said in seen.heard for each in _stated(self._rules, said)]
         return [*stated, *([visit.exception] if visit.exception else [])]
 
     def _save_at_once(self, visit: Visit, seen: Seen) -> ToolCall | None:
-        """A call that saves what the owner corrected just now, at some of the corrections."""
+        """Return a call that saves the owner's latest correction, for some corrections."""
         stated = _stated(self._rules, seen.last)
         tried = any(each.call.name in SAVING for each in seen.attempts)
         chance = self._chance(f"{visit.number}/{seen.last}/at once")
@@ -169,14 +169,14 @@ class Learner:
             if held.get(lesson.rule) == lesson or self._draw(chance):
                 continue
             intent = self._intend(lesson, known, chance)
-            if not intent.note.task or intent.note.task not in taught:  # one skill holds all of a task
+            if not intent.note.task or intent.note.task not in taught:  # one skill holds a whole task
                 taught.add(intent.note.task)
                 yield intent
         for visit in visits:
             yield from self._err(visit, seen, known, chance)
 
     def _err(self, visit: Visit, seen: Seen, known: str, chance: Random) -> Iterator[_Intent]:
-        """What a careful model would not save."""
+        """Yield what a careful model would not save."""
         if visit.exception and self._draw(chance):
             lesson = replace(visit.exception, target="memory")
             intent = self._intend(lesson, known, chance)
@@ -190,13 +190,13 @@ class Learner:
             yield _Intent(Note(order, evidence, "user"), order, honest=False)
 
     def _find_known(self, seen: Seen) -> str:
-        """What stands in the prompt, in skills that were read, and in the lists of a review's question."""
+        """Return what is in the prompt, in the skills it read, and in the lists of a review's question."""
         rows = [line for line in seen.last.splitlines() if line.startswith("- ")]
         viewed = [each.result for each in seen.past if each.call.name == VIEW]
         return "\n".join((seen.system, *viewed, *rows))
 
     def _intend(self, lesson: WorldLesson, known: str, chance: Random) -> _Intent:
-        """A note of a lesson, in the owner's words or others, in the place of what is known about it."""
+        """Return a note of a lesson, in the owner's words or others, replacing what is known about it."""
         text = lesson.other if lesson.other and self._draw(chance) else lesson.said
         if lesson.target == "skill":
             task = load().rule(lesson.rule).task
@@ -209,7 +209,8 @@ class Learner:
     def _save(
         self, intent: _Intent, attempts: Sequence[MadeCall], seen: Seen, chance: Random
     ) -> ToolCall | None:
-        """The next call for something to save, if there is one. After a refusal it does it right."""
+        """Return the next call for something to save, if there is any. After a refusal the call is
+        correct."""
         texts = (intent.note.text, intent.fair)
         made = [each for each in attempts if any(text in each.call.arguments for text in texts)]
         if len(made) >= TRIES or not all(map(self._dialect.has_failed, made)):
@@ -233,7 +234,7 @@ class Learner:
         return self._dialect.note(intent.note, "replace" if replaces else "add")
 
     def _correct(self, intent: _Intent, made: Sequence[MadeCall], seen: Seen) -> ToolCall:
-        """The right call after a refusal: what stands in the way is replaced, or the advice is taken."""
+        """Return the correct call after a refusal: replace what is in the way, or follow the advice."""
         note = replace(intent.note, text=intent.fair)
         if (
             note.task
@@ -248,7 +249,7 @@ class Learner:
         return self._dialect.note(note, "add_anyway" if self._dialect.offers_anyway(made[-1]) else "add")
 
     def _teach(self, intent: _Intent, seen: Seen, *, again: bool = False) -> ToolCall:
-        """The whole skill: what it said, with this lesson in the place of others about the same rule."""
+        """Return the whole skill: its text, with this lesson in place of others about the same rule."""
         lessons, note = self._world.lessons, intent.note
         viewed = [each.result for each in seen.past if each.call.name == VIEW]
         new = find_lessons(lessons, note.text)
@@ -275,14 +276,14 @@ class Learner:
 
 
 def _stated(lessons: Sequence[WorldLesson], words: str) -> list[WorldLesson]:
-    """Return the lessons that the owner's words state, in their order."""
+    """Return the lessons in the owner's words, in order."""
     folded = fold(words)
     found = [(folded.find(fold(each.said)), each) for each in lessons]
     return [lesson for place, lesson in sorted(found, key=lambda pair: pair[0]) if place >= 0]
 
 
 def _said(seen: Seen) -> str:
-    """What was said in a conversation, without the lists of what is known in a review's question."""
+    """Return what was said in a conversation, without the lists of what is known in a review's question."""
     return "\n".join(line for said in seen.heard for line in said.splitlines() if not line.startswith("- "))
 
 

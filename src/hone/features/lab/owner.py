@@ -1,4 +1,4 @@
-"""The owner of a world: visits the agent, looks at what it made, and corrects it until it is right."""
+"""The owner of a world: visits the agent, checks what it made, and corrects it until it is right."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,9 +13,9 @@ from hone.features.lab.texts import load
 from hone.features.lab.world import Product, Visit, World, WorldLesson, WorldLessonKind, find_lessons
 
 PATIENCE = 4
-"""Corrections in one visit, at most."""
+"""The most corrections in one visit."""
 LARGEST = 100_000
-"""Bytes of a file that the owner looks at."""
+"""The most bytes of a file that the owner reads."""
 
 
 class CallCost(Struct, frozen=True):
@@ -33,11 +33,11 @@ class Talk(Protocol):
 
     @property
     def system(self) -> str:
-        """The system prompt with which it began, once something was said."""
+        """The system prompt that it began with, once something was said."""
         ...
 
     async def send(self, words: str) -> Sequence[ToolCall]:
-        """Say something; return the calls that the agent made, in their order."""
+        """Say something; return the agent's calls, in order."""
         ...
 
 
@@ -47,7 +47,7 @@ class Pupil(Protocol):
     async def open(self) -> Talk: ...
 
     async def leave(self, talk: Talk) -> None:
-        """End a conversation, and wait for what is learned from it."""
+        """End a conversation, and wait until its lessons are learned."""
         ...
 
     async def spent(self) -> Sequence[CallCost]:
@@ -56,7 +56,7 @@ class Pupil(Protocol):
 
 
 class Visited(Struct, frozen=True):
-    """What came of one visit. `success` is that of the first answer; `faults` are its wrong rules."""
+    """The result of one visit. `success` is that of the first answer; `faults` are its broken rules."""
 
     number: int
     task: str
@@ -77,14 +77,14 @@ class Visited(Struct, frozen=True):
 
 
 class _File(Struct, frozen=True):
-    """One that was written again is another one, whatever it says."""
+    """A file. Written again, it is another one, whatever it says."""
 
     written: int
     text: str
 
 
 class WorldOwner:
-    """`folder` is where the agent works and where the owner looks."""
+    """`folder` is where the agent works and where the owner checks."""
 
     def __init__(self, world: World, pupil: Pupil, folder: Path) -> None:
         self._world = world
@@ -131,12 +131,12 @@ class WorldOwner:
 
 
 def _find_words(visit: Visit, faults: Sequence[str]) -> str:
-    """What the owner says about the first fault; nothing if all is well, or beyond words."""
+    """Return what the owner says about the first fault; nothing if all is well, or beyond words."""
     return next((visit.corrections[rule] for rule in faults if rule in visit.corrections), "")
 
 
 def _find_product(path: str, text: str, calls: Sequence[ToolCall], wanted: Sequence[str]) -> Product:
-    """A file that was written, and which of the wanted files were read before."""
+    """Return a file that was written, and which of the required files were read before."""
     name = path.rpartition("/")[2]
     last = max((at for at, each in enumerate(calls) if name in each.arguments), default=len(calls))
     before = [each.arguments for each in calls[:last]]

@@ -46,8 +46,8 @@ Tell = Callable[[], object]
 
 
 async def play(world: World, profile: Profile, root: Path, *, learns: bool = True) -> Played:
-    """Play a world. `root` holds the home and the owner's folder, `work`, afterwards."""
-    tries = profile if learns else replace(profile, eager=0.0)  # it does not call what is off
+    """Play a world. `root` holds the home and, afterwards, the owner's folder `work`."""
+    tries = profile if learns else replace(profile, eager=0.0)  # it never calls what is off
     clock, learner = ManualClock(), Learner(world, tries, HoneDialect())
     async with LearnerProvider(learner, clock) as provider:
         settings = scripted_settings(provider.url)

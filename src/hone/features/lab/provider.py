@@ -1,4 +1,4 @@
-"""The provider of the lab: the learner behind real HTTP, and a record of what each call cost."""
+"""The lab's provider: the learner behind real HTTP, and a record of each call's cost."""
 
 from collections.abc import Sequence
 
@@ -48,7 +48,7 @@ class LearnerProvider:
 
     @property
     def complaints(self) -> Sequence[str]:
-        """What was wrong with requests."""
+        """Errors found in requests."""
         return self._fake.invalid
 
     def _reply(self, messages: Sequence[Message]) -> Reply:

@@ -1,4 +1,4 @@
-"""Hone as it learns in the lab: the real loop, store, reviews, ledger and prompt, in a temporary home."""
+"""Hone as a learner in the lab: the real loop, store, reviews, ledger and prompt, in a temporary home."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -30,12 +30,12 @@ LEARNING_OFF = Learning(agent="off", review="off", curator="off")
 
 
 def scripted_settings(url: str) -> Settings:
-    """Return settings for a learner at this address, which stands for a provider far away."""
+    """Return settings for a learner at this address, which stands for a remote provider."""
     return Settings(model=f"lab/{MODEL}", providers={"lab": ProviderSettings(url, "openai", local=False)})
 
 
 def without_learning(settings: Settings) -> Settings:
-    """Nothing is saved: neither by a review nor during a conversation."""
+    """Return settings that save nothing, neither in a review nor during a conversation."""
     return msgspec.structs.replace(settings, learning=LEARNING_OFF)
 
 
@@ -59,7 +59,7 @@ class HoneTalk:
 
 
 class HonePupil:
-    """Learns by its own triggers: each visit is left as a person leaves a chat."""
+    """Learns by its own triggers: each visit ends as when a person leaves a chat."""
 
     def __init__(self, hone: Hone, clock: Clock, model: str) -> None:
         self.hone = hone
@@ -87,7 +87,7 @@ class HonePupil:
 async def open_pupil(
     root: Path, world: World, settings: Settings, clock: Clock, models: ModelFactory | None = None
 ) -> AsyncIterator[HonePupil]:
-    """A Hone in a new home, whose owner trusts the folder and lets it read the pages of the world, and do
+    """Open a Hone in a new home. Its owner trusts the folder and lets it read the world's pages, and do
     nothing else that needs a question. Its tools cannot leave the folder. `models` are another Hone's."""
 
     async def allow(question: Question) -> Answer:
@@ -125,7 +125,7 @@ class _Exchange(Struct, frozen=True):
 
 
 class Pages:
-    """The web of a world: no socket is opened."""
+    """The web of a world. It opens no socket."""
 
     def __init__(self, pages: Mapping[str, str]) -> None:
         self._pages = pages

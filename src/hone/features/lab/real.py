@@ -1,4 +1,4 @@
-"""Play worlds with a real model: what it may cost is said before it starts, and kept."""
+"""Play worlds with a real model: the possible cost is announced before the start, and never exceeded."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -19,11 +19,12 @@ from hone.models.wrappers import ModelTerms
 from hone.settings import Settings
 
 INPUT, OUTPUT, CALLS = 20_000, 1_000, 6
-"""Tokens and model calls of a session, learning included, as the scripted learner has them, rounded up."""
+"""Tokens and model calls of a session, learning included, as measured with the scripted learner, rounded
+up."""
 MOST_CALLS = 20
-"""Model calls of one turn."""
+"""The most model calls of one turn."""
 MOST_TOKENS = 3_000_000
-"""Where no price is known."""
+"""Used if no price is known."""
 
 
 class SpentAll(Exception):
@@ -31,7 +32,7 @@ class SpentAll(Exception):
 
 
 class LabBudget(Struct, frozen=True):
-    """US dollars, and tokens where no price is known."""
+    """A budget in US dollars, or in tokens if no price is known."""
 
     dollars: float
     tokens: int = MOST_TOKENS
@@ -44,8 +45,7 @@ class LabBudget(Struct, frozen=True):
 
 
 class LabEstimate(Struct, frozen=True):
-    """What a run is likely to take at most, with nothing read from a cache; `dollars` is None if no price is
-    known."""
+    """The likely maximum of a run, without any cache; `dollars` is None if no price is known."""
 
     calls: int
     tokens: int
@@ -59,7 +59,7 @@ def estimate(terms: ModelTerms, sessions: int) -> LabEstimate:
 
 
 class CappedPupil:
-    """Says nothing more once the budget is spent. `before` is what earlier worlds cost."""
+    """Says nothing more once the budget is spent. `before` is the cost of earlier worlds."""
 
     def __init__(self, pupil: HonePupil, budget: LabBudget, before: Sequence[CallCost]) -> None:
         self._pupil = pupil
@@ -77,7 +77,7 @@ class CappedPupil:
         return await self._pupil.spent()
 
     async def check(self) -> None:
-        """Raises SpentAll."""
+        """Raise SpentAll if the budget is spent."""
         if self._budget.is_spent((*self._before, *await self.spent())):
             raise SpentAll
 
@@ -101,7 +101,7 @@ class CappedTalk:
 
 
 class RealRun:
-    """Worlds for one model, through the owner's connections. The owner's home stays as it is."""
+    """Worlds for one model, through the owner's connections. The owner's home does not change."""
 
     def __init__(self, owner: Hone, model: str, budget: LabBudget) -> None:
         self._owner = owner
@@ -133,7 +133,7 @@ class RealRun:
         return Played(world.seed, tuple(visits), tuple(exam))
 
     def _settings(self) -> Settings:
-        """The owner's, without what would reach beyond the lab."""
+        """Return the owner's settings, without anything that would reach beyond the lab."""
         own = self._owner.settings
         learning = msgspec.structs.replace(own.learning, model="", daily=self._budget.dollars)
         memory = msgspec.structs.replace(own.memory, backend="null")

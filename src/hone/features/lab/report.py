@@ -1,4 +1,4 @@
-"""Show what came of the lab as a table, and as data for programs."""
+"""Show the results of the lab as a table, and as data for programs."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -21,7 +21,7 @@ from hone.features.lab.figures import (
 )
 
 PARTS = 4
-"""Parts of a curve that the table shows."""
+"""How many parts of a curve the table shows."""
 ROWS = (
     (EXAM, "success afterwards"),
     (CORRECTIONS, "corrections"),
@@ -34,7 +34,7 @@ ROWS = (
 
 
 def table(title: str, arms: Sequence[ArmFigures]) -> Iterator[str]:
-    """Line by line, aligned: one column for each arm, without the title in its name."""
+    """Yield aligned lines: one column for each arm, without the title in its name."""
     rows = [[title, *(arm.arm.removeprefix(f"{title}, ") for arm in arms)]]
     for first, last in parts(len(arms[0].curve(SUCCESS).points)):
         shown = [_share(_mean_of(arm, first, last)) for arm in arms]
@@ -80,5 +80,5 @@ def _amount(value: float) -> str:
 
 
 def to_data(arms: Sequence[ArmFigures], sessions: int, seeds: Sequence[int]) -> dict[str, Any]:
-    """For programs: every figure and every point."""
+    """Return every figure and every point, for programs."""
     return {"sessions": sessions, "seeds": list(seeds), "arms": msgspec.to_builtins(arms)}

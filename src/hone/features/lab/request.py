@@ -1,4 +1,4 @@
-"""Read a request as a model reads it: what the system says, what was said, and what came of its calls."""
+"""Read a request as a model does: what the system says, what was said, and the results of its calls."""
 
 from collections.abc import Iterator, Sequence
 
@@ -27,19 +27,19 @@ class MadeCall(Struct, frozen=True):
 
 
 class Seen(Struct, frozen=True):
-    """All that a model knows when it answers."""
+    """Everything that a model knows when it answers."""
 
     system: str
     messages: tuple[Message, ...]
 
     @property
     def asked(self) -> int:
-        """Where the last words in the user's role stand."""
+        """Return the index of the last words in the user's role."""
         return max((at for at, each in enumerate(self.messages) if each.role is Role.USER), default=0)
 
     @property
     def heard(self) -> list[str]:
-        """The words of each message in the user's role, notes left out."""
+        """Return the words of each message in the user's role, without notes."""
         return [_words(each) for each in self.messages if each.role is Role.USER]
 
     @property
@@ -48,17 +48,17 @@ class Seen(Struct, frozen=True):
 
     @property
     def steps(self) -> int:
-        """Replies since then."""
+        """Count the replies since then."""
         return sum(each.role is Role.ASSISTANT for each in self.messages[self.asked + 1 :])
 
     @property
     def attempts(self) -> list[MadeCall]:
-        """The calls since then that have a result."""
+        """Return the calls since then that have a result."""
         return list(_attempts(self.messages[self.asked + 1 :]))
 
     @property
     def past(self) -> list[MadeCall]:
-        """All calls that have a result."""
+        """Return all calls that have a result."""
         return list(_attempts(self.messages))
 
 

@@ -1,4 +1,4 @@
-"""Read what the worlds are made of: classes of task, rules, and what owners say in their languages."""
+"""Read the texts of the worlds: classes of task, rules, and what owners say in their languages."""
 
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ Target = Literal["user", "memory", "project", "skill"]
 
 
 class TaskClass(Struct, frozen=True, forbid_unknown_fields=True):
-    """`files` lie in the folder from the start; the agent reads `reads` and writes `path`."""
+    """`files` are in the folder from the start; the agent reads `reads` and writes `path`."""
 
     name: str
     request: Spoken
@@ -28,7 +28,7 @@ class TaskClass(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class HiddenRule(Struct, frozen=True, forbid_unknown_fields=True):
-    """The first value is what a model does untold. `other` says the same in other words."""
+    """The first value is a model's default. `other` says the same in other words."""
 
     name: str
     task: str
@@ -39,7 +39,7 @@ class HiddenRule(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Frames(Struct, frozen=True, forbid_unknown_fields=True):
-    """How owners correct, change their mind, ask for an exception, and what they say beside a task."""
+    """How owners correct, change their mind, ask for an exception, and what else they say."""
 
     corrects: Mapping[str, Sequence[str]]
     changes: Mapping[str, Sequence[str]]
@@ -78,5 +78,5 @@ def load() -> Texts:
 
 
 def fold(text: str) -> str:
-    """The text as it is compared: without case, with single spaces, without a full stop at its end."""
+    """Return the text in a form to compare: without case, with single spaces, without a final full stop."""
     return " ".join(text.casefold().split()).rstrip(".")

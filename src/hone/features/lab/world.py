@@ -14,11 +14,11 @@ from hone.features.lab.texts import LANGUAGES, HiddenRule, Target, fold, load
 
 SESSIONS = 20
 EXCEPTED = ("currency", "unit")
-"""Rules of which owners ask for an exception."""
+"""Rules that owners make exceptions from."""
 EXCEPTIONS, PAGES, CHATS, CHANGES = 2, 3, 2, 2
-"""How many of a world of twenty sessions."""
+"""How many in a world of twenty sessions."""
 REMARKS = 0.4
-"""The share of visits with a remark that only matters today."""
+"""The share of visits with a remark that only matters on that day."""
 SITE = "http://pages.lab.example"
 
 
@@ -50,7 +50,7 @@ class WorldPage(Struct, frozen=True):
 
 class Visit(Struct, frozen=True):
     """One conversation. `wanted` has the value of each rule of its task; for small talk it is empty.
-    `exception` holds in this visit only."""
+    `exception` applies to this visit only."""
 
     number: int
     task: str
@@ -61,16 +61,16 @@ class Visit(Struct, frozen=True):
     page: WorldPage | None = None
     remark: str = ""
     corrections: Mapping[str, str] = {}
-    """By rule: what the owner says if it was not kept."""
+    """By rule, what the owner says if it was broken."""
 
     @property
     def turns(self) -> tuple[str, ...]:
-        """All that the owner may say."""
+        """Return everything that the owner may say."""
         return (self.request, *self.corrections.values())
 
 
 class Product(Struct, frozen=True):
-    """What was done: a file, and what was read before it was written."""
+    """What was made: a file, and what was read before it was written."""
 
     path: str
     text: str
@@ -126,7 +126,7 @@ class _Builder:
         return max(1, round(count * self._sessions / SESSIONS))
 
     def _tasks(self) -> list[str]:
-        """Each class comes up about as often as any other; "" is small talk."""
+        """Return the tasks. Each class comes up about as often as any other; "" is small talk."""
         names = [each.name for each in self._texts.tasks]
         rounds = chain.from_iterable(self._chance.sample(names, len(names)) for _ in range(self._sessions))
         tasks = [next(rounds) for _ in range(self._sessions)]
@@ -138,7 +138,8 @@ class _Builder:
         return {self._texts.rule(name).task for name in EXCEPTED}
 
     def _changes(self) -> dict[int, list[HiddenRule]]:
-        """In the middle of a world, the owner wants something else than before, by the session."""
+        """Return the changes, by session: in the middle of a world, the owner wants something else than
+        before."""
         changes: dict[int, list[HiddenRule]] = {}
         for rule in self._chance.sample(self._texts.rules, self._share(CHANGES)):
             at = self._sessions // 2 + self._chance.randint(-2, 2)
@@ -213,14 +214,14 @@ def _lesson(rule: HiddenRule, value: str, language: str) -> WorldLesson:
 
 
 def find_lessons(lessons: Sequence[WorldLesson], text: str) -> list[WorldLesson]:
-    """Return the lessons that stand in a text in one of their wordings, in the order of the text."""
+    """Return the lessons whose wordings are in a text, in the order of the text."""
     folded = fold(text)
     places = [(max(folded.rfind(fold(each)) for each in lesson.wordings), lesson) for lesson in lessons]
     return [lesson for place, lesson in sorted(places, key=lambda pair: pair[0]) if place >= 0]
 
 
 def produce(visit: Visit, lessons: Sequence[WorldLesson]) -> Product:
-    """Return what an agent makes that knows these lessons and no others. Of two about one rule, the later one
+    """Return what an agent makes that knows exactly these lessons. Of two about one rule, the later one
     counts."""
     values = {rule.name: rule.values[0] for rule in load().rules_of(visit.task)}
     values |= {each.rule: each.value for each in lessons if each.rule in values}
@@ -272,8 +273,8 @@ def _signed(body: str, marks: Sequence[str]) -> str:
 def truth(
     visit: Visit, known: Sequence[WorldLesson], told: Sequence[WorldLesson] = ()
 ) -> frozenset[WorldLesson]:
-    """Return the lessons of the prompt that mattered: without one of them, something else would have been
-    made. `told` is what was said in the conversation before; it counts more than the prompt."""
+    """Return the lessons of the prompt that mattered: without one of them, the result would differ. `told` is
+    what was said in the conversation before; it counts more than the prompt."""
     if not visit.task:
         return frozenset()
     made = produce(visit, (*known, *told))

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 CACHED_MEGABYTES = 512
-"""Prompts of other conversations that are kept beside the one slot."""
+"""How many prompts of other conversations to cache besides the active one."""
 LONGEST = 1_024
-"""Tokens of an answer where the request names no limit: a small model can go on for ever."""
+"""The most tokens of an answer if the request names no limit: a small model may never stop."""
 
 
 def main() -> None:
@@ -24,7 +24,7 @@ def main() -> None:
     server = serve(importlib.import_module("xllamacpp"), order)
     print(server.listening_address, flush=True)
     sys.stdin.read()
-    os._exit(0)  # an answer on its way is no reason to stay
+    os._exit(0)  # an unfinished answer does not keep the process alive
 
 
 def serve(engine: Any, order: dict[str, Any]) -> Any:

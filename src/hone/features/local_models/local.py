@@ -26,11 +26,11 @@ from hone.models.openai import OpenAIChat
 
 PROVIDER = "local"
 BOUNDS = replace(LOCAL, settable=False)
-"""A busy machine reads a few tokens a second."""
+"""A busy machine processes a few tokens per second."""
 STARTING, ENDING = 120.0, 5.0
 _ENGINE = str(Path(__file__).with_name("engine.py"))
 _PASSED = ("HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PATH", "PYTHONPATH", "SYSTEMROOT", "TMPDIR")
-"""What the engine gets of the environment: no key is among it."""
+"""The engine's environment variables: none of them is a key."""
 
 
 class _Running(Struct, frozen=True):
@@ -39,7 +39,7 @@ class _Running(Struct, frozen=True):
 
 
 class Local:
-    """Starts with the first request, starts again after the engine broke off, and ends with `close`."""
+    """Starts with the first request, restarts after the engine has died, and ends with `close`."""
 
     def __init__(self, files: ModelFiles, clock: Clock) -> None:
         self.files = files
@@ -75,7 +75,8 @@ class Local:
             return self._running
 
     async def _start(self) -> _Running:
-        """A session of its own, so that Ctrl-C at the terminal stops the answer and not the engine."""
+        """Start the engine in a separate session, so that Ctrl-C at the terminal stops the answer and not the
+        engine."""
         key = secrets.token_hex(16)
         with tempfile.TemporaryFile() as complaints:
             process = await asyncio.create_subprocess_exec(
@@ -99,7 +100,7 @@ class Local:
         return _Running(process, OpenAIChat(self._http, self._clock, endpoint))
 
     async def _hand_over(self, process: Process, key: str) -> str:
-        """Tells the engine what to serve; its address, or nothing if it died."""
+        """Tell the engine what to serve. Return its address, or nothing if it died."""
         assert process.stdin is not None
         assert process.stdout is not None
         process.stdin.write(self._order(key))

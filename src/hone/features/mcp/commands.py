@@ -18,9 +18,9 @@ from hone.features.mcp.server.programs import NAME, PROGRAMS, Program, find_comm
 from hone.features.mcp.server.stdio import serve
 
 PLATFORM = "mcp"
-"""What changes that are made here say of where they were made."""
+"""The platform recorded with changes that are made here."""
 FOLDER_VARIABLE = "CLAUDE_PROJECT_DIR"
-"""Where Claude Code says which project it is in."""
+"""The variable in which Claude Code names its project."""
 BY_HAND = "An agent starts this command and talks to it. To set that up: hone mcp install NAME. Ctrl-C ends."
 WHICH = click.argument("program", metavar="NAME", type=click.Choice(list(PROGRAMS)))
 YES = click.option("--yes", "-y", is_flag=True, help="Do not ask.")

@@ -1,4 +1,4 @@
-"""The part that offers the tools of servers. It is loaded where a server is named."""
+"""The part that offers the tools of servers. It is imported if a server is configured."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -31,7 +31,7 @@ from hone.runtime.permissions.network import NEVER
 from hone.runtime.permissions.rules import match_host
 
 PATIENCE = 2.0
-"""Seconds that the user's words wait for a server that said its tools changed."""
+"""Seconds that the user's words wait for a server that reported changed tools."""
 ERASER = "hone.features.mcp.client.erasing:ErrorsEraser"
 
 
@@ -45,7 +45,7 @@ class McpPart(Part):
         self.servers = self.open_servers()
 
     def open_servers(self, show: Show | None = None) -> Servers:
-        """Return connections of their own, for somebody who is there to sign in. The caller closes them."""
+        """Return separate connections, for somebody who is there to sign in. The caller closes them."""
         hone = self._hone
         return Servers(hone.home, self.catalog, hone.clock, self._find_key, show, self._deny)
 
@@ -77,8 +77,8 @@ class McpPart(Part):
         return list_offers(self.find(folder).servers.values(), self.catalog.read())
 
     def wrap(self, tools: Sequence[Tool], folder: Path, work: Work) -> Sequence[Tool]:
-        """Add the tools of servers. All can be called; those that stand in the prefix are decided here, once
-        for a conversation, from what was last seen."""
+        """Add the tools of servers. All can be called; which ones go into the prefix is decided here, once
+        for a conversation, by the last known state."""
         servers, entries = self._usable(folder)
         offers = list_offers(servers.values(), entries)
         if not servers:
@@ -100,7 +100,7 @@ class McpPart(Part):
         return [section] if section else []
 
     async def news(self, folder: Path, prefix: Prefix, transcript: Transcript) -> str:
-        with suppress(TimeoutError):  # one that hangs is looked at with its next call
+        with suppress(TimeoutError):  # a hanging one is checked with its next call
             async with self._hone.clock.timeout(PATIENCE):
                 await self.servers.refresh()
         servers, entries = self._usable(folder)
@@ -129,7 +129,7 @@ class McpPart(Part):
 
     def _usable(self, folder: Path) -> tuple[Mapping[str, McpServer], Mapping[str, CatalogEntry]]:
         """Return the servers whose tools a conversation gets, with the catalog. An experiment measures the
-        agent alone, and a program that chose its tools has all it wants."""
+        agent alone, and a program that chose its tools has everything it wants."""
         if self._hone.enclosure is not None or self._hone.tools.wanted is not True:
             return {}, {}
         found = self.find(folder)
@@ -145,7 +145,7 @@ class McpPart(Part):
         return found.servers, entries
 
     def _say_waiting(self, server: McpServer, entry: CatalogEntry | None) -> None:
-        """Tell the owner what of a server waits for them."""
+        """Tell the owner what of a server waits for approval."""
         name = server.name
         if entry is None or not (entry.tools or entry.approved):
             self._hone.say(
@@ -162,7 +162,7 @@ class McpPart(Part):
             )
 
     def _deny(self, folder: Path, host: str) -> str:
-        """Tell why a server of this folder may not reach a host, whatever it declares."""
+        """Return why a server of this folder may not reach a host, whatever it declares."""
         if self._hone.settings.sandbox_in(folder).network == "never":
             return NEVER
         rule = match_host(self._hone.permissions.effective(folder).deny, host)

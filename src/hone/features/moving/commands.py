@@ -72,7 +72,7 @@ def move(options: Options, target: str, source: str, *, keep: bool, dry_run: boo
 
 
 def make_plan(home: Path, target: str, source: str, *, keep: bool) -> MovePlan:
-    """Raises Refused for a move that goes from a place to itself, or between two databases."""
+    """Return the plan. Raises Refused for a move from a place to itself, or between two databases."""
     configured = read(home).database
     to_sqlite = target == SQLITE
     address = source or configured if to_sqlite else target
@@ -121,7 +121,7 @@ def tell_done(plan: MovePlan, copied: Copied, holdings: Sequence[Holding]) -> No
 
 
 def switch(file: Path, address: str, *, yes: bool) -> None:
-    """Write the address to the settings file, or take it out, if the owner wants that; or say how to."""
+    """Write the address to the settings file, or remove it, if the owner wants that; or say how to."""
     shown = mask_password(address)
     written = find_written(file, DATABASE)
     if os.environ.get(VARIABLE):

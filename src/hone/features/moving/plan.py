@@ -1,4 +1,4 @@
-"""Say what a move takes along, what is made again, and what stays in the home."""
+"""Describe what a move copies, what is rebuilt, and what stays in the home."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
@@ -21,7 +21,7 @@ def describe_rows(holdings: Iterable[Holding], counts: Mapping[str, int]) -> Ite
 
 
 def list_made_again(holdings: Iterable[Holding]) -> list[str]:
-    """Return what is not copied because it follows from the rest."""
+    """Return what is not copied because it is derived from the rest."""
     tables = (table for holding in holdings for table in holding.tables)
     return list(dict.fromkeys(MADE_AGAIN[table] for table in tables if table in MADE_AGAIN))
 

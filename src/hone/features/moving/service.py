@@ -1,7 +1,7 @@
 """Move the data of a home to PostgreSQL, and back.
 
-A move can be cut off at any moment. The target gets all rows or none, the source is only marked at the end,
-and the command can be run again: it finds out how far it came.
+A move can be interrupted at any moment. The target gets all rows or none, the source is only marked at the
+end, and the command can be run again: it continues where it stopped.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ LOCK = "move.lock"
 
 
 def forecast(move: MovePlan) -> Forecast:
-    """Count what would move, and look at the target. Nothing is changed anywhere. Raises StoreError."""
+    """Count what would move, and check the target. This changes nothing. Raises StoreError."""
     names = _names(move.home) if (move.home / CHECKOUT).exists() else ("", "")
     found = probe(move.url, move.owner, *names)
     path = move.home / FILE
@@ -53,7 +53,8 @@ def forecast(move: MovePlan) -> Forecast:
 
 
 def move_data(move: MovePlan, report: MoveProgress) -> Copied:
-    """Raises Refused or StoreError; then the source is as before, and the target has all of it or nothing."""
+    """Move the data. Raises Refused or StoreError; then the source is unchanged, and the target has
+    everything or nothing."""
     return _move_to_sqlite(move, report) if move.to_sqlite else _move_to_postgres(move, report)
 
 
@@ -108,7 +109,7 @@ def _move_to_sqlite(move: MovePlan, report: MoveProgress) -> Copied:
 def _fetch(
     move: MovePlan, source: PostgresEnd, former: apsw.Connection | None, where: str, report: MoveProgress
 ) -> Copied:
-    """Make the file, put it in the place of the former one, and mark the source."""
+    """Create the file, replace the former one with it, and mark the source."""
     if source.is_empty():
         raise Refused(f"{where} has no conversations and no lessons of yours, so there is nothing to move.")
     path = move.home / FILE
@@ -135,7 +136,7 @@ def _fetch(
 
 
 def _check_former(home: Path, former: apsw.Connection | None) -> None:
-    """Raise Refused if the home's file holds what is nowhere else."""
+    """Raise Refused if the home's file holds data that is nowhere else."""
     if former is None or read_marker(home) or SqliteEnd(former, home).is_empty():
         return
     raise Refused(
@@ -147,7 +148,7 @@ def _check_former(home: Path, former: apsw.Connection | None) -> None:
 def _finish(
     home: Path, former: apsw.Connection | None, last: LastMove, where: str, report: MoveProgress
 ) -> Copied:
-    """Do what is left of a move that was cut off at its end. Raises Refused if the data went elsewhere."""
+    """Finish a move that was interrupted at its end. Raises Refused if the data went elsewhere."""
     if former is not None:
         end = SqliteEnd(former, home)
         found = fingerprint(end, "comparing", report)
@@ -157,7 +158,7 @@ def _finish(
 
 
 def _names(home: Path) -> tuple[str, str]:
-    """Return by what PostgreSQL knows the folder of a home, and the machine it is on."""
+    """Return PostgreSQL's names for the folder of a home, and for its machine."""
     return name_checkout(home), name_machine(home)
 
 
@@ -168,7 +169,7 @@ def _note(move: MovePlan, home: str, digest: str, *, away: bool) -> LastMove:
 
 @contextmanager
 def _open_file(home: Path) -> Iterator[apsw.Connection]:
-    """Give the home's database to this move alone, in the newest format."""
+    """Open the home's database for this move alone, in the newest format."""
     if (home / MOVED).exists():
         raise moved_away(home)
     path = home / FILE
@@ -202,7 +203,7 @@ def _open_pool(url: str) -> Iterator[PostgresPool]:
 
 @contextmanager
 def _one_move(home: Path) -> Iterator[None]:
-    """Let one move of a home run at a time."""
+    """Allow one move of a home at a time."""
     try:
         make_folder(home)
         handle = acquire(home / LOCK, wait=False)

@@ -1,4 +1,4 @@
-"""What a move is told and what it answers."""
+"""The input and the results of a move."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -26,7 +26,7 @@ class MovePlan(Struct, frozen=True):
 
 
 class MoveProgress(Protocol):
-    """Is told what is done, how many rows of it, and how many there are."""
+    """Hears the table, the number of its rows that are done, and the total."""
 
     def __call__(self, what: str, done: int, total: int, /) -> None: ...
 
@@ -48,7 +48,8 @@ class Copied(Struct, frozen=True):
 
 
 class Forecast(Struct, frozen=True):
-    """How many rows each table of the source has. `obstacle` is a sentence if the target cannot take them."""
+    """The number of rows in each table of the source. `obstacle` is a sentence if the target cannot take
+    them."""
 
     counts: Mapping[str, int]
     where: str

@@ -1,9 +1,9 @@
-"""Divide what model calls cost among the lessons. Pure functions; `reading` brings the facts.
+"""Divide the cost of model calls among the lessons. Pure functions; `reading` provides the facts.
 
 A lesson costs its part of the review that wrote it, its part of the curator's runs, and its bytes in every
-later request. A request reads its first tokens from the provider's cache or pays for them in full; what the
-call cost is divided by these prices, so that a price that changed since, or that a provider reported itself,
-still adds up.
+later request. A request reads its first tokens from the provider's cache or pays for them in full; the cost
+of the call is divided by these prices, so that the sum is right even if a price has changed since, or the
+provider reported it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -33,8 +33,8 @@ UNKNOWN = "entries in prompts that the log does not know"
 
 
 class Cost(Struct, frozen=True):
-    """In picodollars: what learning took, and what the prompts took, read from the cache (`cached`) or paid
-    in full (`fresh`), with their tokens. `unpriced` are tokens whose price nobody knows."""
+    """In picodollars: the cost of learning, and of prompts, read from the cache (`cached`) or paid in full
+    (`fresh`), with their tokens. `unpriced` are tokens whose price is unknown."""
 
     review: int = 0
     curator: int = 0
@@ -66,7 +66,7 @@ FREE = Cost()
 
 
 class Prompt(Struct, frozen=True):
-    """What of a prompt are lessons: the bytes of each, and of the whole."""
+    """The lessons in a prompt: the bytes of each, and of the whole prompt."""
 
     size: int
     held: Mapping[LessonKey, int]
@@ -81,8 +81,8 @@ class ViewedSkill(Struct, frozen=True):
 
 
 class BillFacts(Struct, frozen=True):
-    """What a bill is made of. `reviews` and `runs` are the lessons that came out of a session of a review or
-    the curator; None for a review that only removed something. `views` are by session."""
+    """The basis of a bill. `reviews` and `runs` are the lessons from each session of a review or the curator;
+    None for a review that only removed something. `views` are by session."""
 
     calls: Sequence[SpentCall]
     prompts: Mapping[str, Prompt]
@@ -94,8 +94,8 @@ class BillFacts(Struct, frozen=True):
 
 
 class Bill(Struct, frozen=True):
-    """`total` is what all calls with a known price cost; `unpriced` counts the others. `total` is the sum of
-    `conversations`, of all `lessons` and of all that is `unassigned`."""
+    """`total` is the cost of all calls with a known price; `unpriced` counts the others. `total` is the sum
+    of `conversations`, of all `lessons` and of all that is `unassigned`."""
 
     total: int
     conversations: int
@@ -168,7 +168,7 @@ def _bought(facts: BillFacts, session: SessionId, *, curator: bool) -> Sequence[
 
 
 def _prompted(facts: BillFacts) -> Mapping[str, tuple[Prompt, Cost]]:
-    """Return what the lessons in each prompt cost, over all calls with it."""
+    """Return the cost of the lessons in each prompt, over all calls with it."""
     found: dict[str, tuple[Prompt, Cost]] = {}
     for call in facts.calls:
         prompt = facts.prompts.get(call.prefix)
@@ -182,7 +182,7 @@ def _prompted(facts: BillFacts) -> Mapping[str, tuple[Prompt, Cost]]:
 
 
 def _viewed(facts: BillFacts) -> Iterable[tuple[Cost, Sequence[ViewedSkill]]]:
-    """Yield what the texts of skills cost in each later call of their conversation."""
+    """Yield the cost of skills' texts in each later call of their conversation."""
     for call in facts.calls:
         if call.session not in facts.views or call.spending.origin in LEARNING:
             continue
@@ -196,15 +196,15 @@ def _viewed(facts: BillFacts) -> Iterable[tuple[Cost, Sequence[ViewedSkill]]]:
 
 
 def _prefix_of(call: SpentCall, prompt: Prompt) -> tuple[int, int]:
-    """Return the tokens of the prompt in a call, and how many of them came from the cache: it keeps what a
-    request begins with."""
+    """Return the tokens of the prompt in a call, and how many of them came from the cache, which keeps the
+    beginning of a request."""
     usage = call.spending.usage
     region = min(prompt.size // BYTES, usage.input)
     return region, min(usage.cached, region)
 
 
 def _share(call: SpentCall, prices: Mapping[str, Price | None], tokens: int, within: tuple[int, int]) -> Cost:
-    """Return what so many tokens of a call cost that lie `within` so many, some of them cached."""
+    """Return the cost of these tokens of a call that lie `within` the first ones, some of them cached."""
     region, hit = within
     usage, price = call.spending.usage, prices.get(call.spending.model)
     cached = tokens * hit // region if region else 0

@@ -1,4 +1,4 @@
-"""Find the lessons in the ledger: every entry and every skill that a change brought, in use or not."""
+"""Find the lessons in the ledger: every entry and every skill that a change added, in use or not."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -20,7 +20,7 @@ from hone.knowledge.withdrawn import is_owners_word
 from hone.prompt.compose import item
 
 _CHUNK = 200
-"""Changes whose contents are read at once."""
+"""How many changes to read the contents of at once."""
 _ANSWERS = (ChangeKind.UNDO, ChangeKind.APPROVE, ChangeKind.REJECT, ChangeKind.CONFIRM)
 
 
@@ -32,8 +32,8 @@ class LessonState(StrEnum):
 
 
 class BilledLesson(Struct, frozen=True):
-    """An entry or a skill. `change` is the one it first came with, `at` when. `owners`: the owner said it or
-    wrote it. `latest` is the last change that brought it."""
+    """An entry or a skill. `change` is the one that first added it, `at` its time. `owners`: the owner said
+    it or wrote it. `latest` is the last change that added it."""
 
     target: Target
     text: str
@@ -54,7 +54,7 @@ class BilledLesson(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """What it is, in one word: the part of the journal, or the skill's name."""
+        """Return what it is, in one word: the part of the journal, or the skill's name."""
         return places.name_of(self.target)
 
     @property
@@ -63,7 +63,7 @@ class BilledLesson(Struct, frozen=True):
 
 
 class LessonIndex(Struct, frozen=True):
-    """All of them by key, and which of them each change brought."""
+    """All of them by key, and which of them each change added."""
 
     known: Mapping[LessonKey, BilledLesson]
     brought: Mapping[ChangeId, tuple[LessonKey, ...]]
@@ -87,12 +87,12 @@ class LessonIndex(Struct, frozen=True):
 
 
 def key_of(target: Target, entry: str) -> LessonKey:
-    """Return the key of an entry: as a prompt has it."""
+    """Return the key of an entry, as a prompt has it."""
     return target, "\n".join(item(entry))
 
 
 async def find_lessons(ledger: Ledger) -> LessonIndex:
-    """Read them from the whole ledger, oldest first."""
+    """Read the lessons from the whole ledger, oldest first."""
     made = [each for each in reversed(await ledger.entries()) if not places.is_outside(each.change.target)]
     known: dict[LessonKey, BilledLesson] = {}
     brought: dict[ChangeId, tuple[LessonKey, ...]] = {}
@@ -122,8 +122,8 @@ def _lesson(entry: Entry, text: str) -> BilledLesson:
 
 
 async def _load_new(ledger: Ledger, chunk: Sequence[Entry]) -> list[list[str]]:
-    """Return the entries that each change brought; of a change to a skill, the name. Answers bring nothing
-    new: what they restore has its own change."""
+    """Return the entries that each change added; for a change of a skill, the name. Answers add nothing: what
+    they restore has its own change."""
     journal = [_brings(each.change) and places.is_journal(each.change.target) for each in chunk]
     wanted = [each.change for each, is_journal in zip(chunk, journal, strict=True) if is_journal]
     steps = iter(await load_all_steps(ledger, wanted))

@@ -1,6 +1,6 @@
 """Compare conversations before and after a lesson: weaker evidence than an experiment, and labeled so.
 
-A conversation after the lesson is matched with the one before it whose first words are most alike, in the
+A conversation after the lesson is matched with the one before it whose first words are most similar, in the
 same folder, each at most once. The difference in a figure is the mean over these pairs, with Student's
 interval. Other things change with time, too: the work, the model, other lessons.
 """
@@ -29,16 +29,16 @@ from hone.features.payback.reading import Account
 from hone.knowledge.reasons import LABELS, find_cue
 
 FEWEST = 5
-"""Pairs below which nothing is said."""
+"""The fewest pairs for a result."""
 MOST = 40
-"""Pairs whose conversations are read."""
+"""The most pairs whose conversations are read."""
 ALIKE = 0.25
 """The share of stems that two first messages must have in common."""
 _CORRECTS = frozenset(LABELS[kind] for kind in ("correction", "complaint", "change"))
 
 
 class PastTalk(Struct, frozen=True):
-    """A conversation: where it was had, when it began, and the stems of its first words."""
+    """A conversation: its folder, its start, and the stems of its first words."""
 
     id: SessionId
     folder: str
@@ -98,7 +98,7 @@ def _talk(summary: SessionSummary) -> PastTalk:
 
 
 def match(before: Sequence[PastTalk], after: Sequence[PastTalk]) -> list[tuple[SessionId, SessionId]]:
-    """Return pairs of conversations that begin alike, the most alike first."""
+    """Return pairs of conversations with similar beginnings, most similar first."""
     close = [
         (-_likeness(old.stems, new.stems), old.at, new.at, old.id, new.id)
         for new in after

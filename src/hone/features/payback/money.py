@@ -8,7 +8,7 @@ PICO = 10**12
 
 
 def to_pico(dollars: float) -> int:
-    """Return what a call cost. The store holds the shortest decimal that is this float."""
+    """Return the cost of a call. The store holds the shortest decimal that is this float."""
     return round(Decimal(repr(dollars)) * PICO)
 
 
@@ -18,7 +18,7 @@ def to_dollars(pico: int) -> Decimal:
 
 
 def divide(amount: int, weights: Sequence[int]) -> list[int]:
-    """Divide an amount by weights. The parts add up to it: what rounding leaves goes to the largest
+    """Divide an amount by weights. The parts add up to it: the rounding remainder goes to the largest
     remainders, the first of equal ones. Without any weight, all parts are equal."""
     if not weights:
         return []
@@ -33,7 +33,8 @@ def divide(amount: int, weights: Sequence[int]) -> list[int]:
 
 
 def round_together(amounts: Sequence[int], unit: int) -> list[int]:
-    """Return the amounts in whole units. They add up to their rounded sum, and none is off by a unit."""
+    """Round the amounts to whole units. They add up to their rounded sum, and none is off by more than a
+    unit."""
     down = [each // unit for each in amounts]
     left = (sum(amounts) + unit // 2) // unit - sum(down)
     order = sorted(range(len(amounts)), key=lambda at: (-(amounts[at] % unit), at))

@@ -1,4 +1,4 @@
-"""The part that adds payback to a Hone: what nobody needs is proposed for removal, in idle time."""
+"""The part that adds payback to a Hone: it proposes in idle time to remove unneeded entries."""
 
 from datetime import date
 

@@ -1,4 +1,4 @@
-"""Read what a bill is made of: calls, prompts, reviews, the curator's runs, and skills that were read."""
+"""Read the basis of a bill: calls, prompts, reviews, the curator's runs, and skills that were read."""
 
 import json
 from collections.abc import Collection, Mapping, Sequence
@@ -23,7 +23,7 @@ VIEWER = "skill_view"
 
 
 class Account(Struct, frozen=True):
-    """A bill with the lessons that it names, and the calls it is made of."""
+    """A bill with the lessons that it names, and the calls behind it."""
 
     since: datetime
     until: datetime
@@ -34,7 +34,7 @@ class Account(Struct, frozen=True):
 
 
 async def read_account(hone: Hone, days: int = DAYS) -> Account:
-    """Make the bill of the last days. Edits by hand are taken in first, so that the log knows them."""
+    """Make the bill of the last days. Manual edits are merged first, so that the log has them."""
     for place in journals(hone.folder):
         await hone.keeper.text(place)
     await hone.library.listed()
@@ -55,8 +55,8 @@ async def read_account(hone: Hone, days: int = DAYS) -> Account:
 
 
 async def _place(hone: Hone, calls: Sequence[SpentCall]) -> list[SpentCall]:
-    """Return the calls with the prompt that each was made with. A session that changed models had another
-    one before: the latest one for the model of the call."""
+    """Return the calls, each with its prompt. A session that changed models had another prompt before: use
+    the latest one for the model of the call."""
     known = await hone.stores.overview.prompts({each.prefix for each in calls if each.prefix})
     moved = {
         each.session
@@ -86,7 +86,7 @@ async def _read_prompts(hone: Hone, calls: Sequence[SpentCall], lessons: LessonI
 
 
 def read_prompt(prefix: Prefix, folder: str, known: Collection[LessonKey]) -> Prompt:
-    """Find the lessons in a prompt. Skills that come with Hone are none."""
+    """Find the lessons in a prompt, without bundled skills."""
     parts: Mapping[str, Target] = {"user": USER, "memory": MEMORY, "project": project(folder)}
     held: dict[LessonKey, int] = {}
     for part, entries in find_noted(prefix.system).items():
@@ -118,7 +118,7 @@ async def _read_learning(
 async def _read_views(
     hone: Hone, since: datetime, calls: Sequence[SpentCall], lessons: LessonIndex
 ) -> Mapping[SessionId, Sequence[ViewedSkill]]:
-    """Find where the texts of skills stand in conversations. Only conversations that used one are read."""
+    """Find the texts of skills in conversations. Only conversations that used one are read."""
     here = {each.session for each in calls}
     used: dict[SessionId, set[str]] = {}
     for name, session in await hone.stores.overview.skill_uses(since.date() - timedelta(days=1)):

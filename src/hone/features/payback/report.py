@@ -1,4 +1,4 @@
-"""Say what lessons cost and saved: as rows for a screen, and as data for programs."""
+"""Report what lessons cost and saved: as rows for a screen, and as data for programs."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -23,7 +23,7 @@ WEAKER_TOO = "lessons changed meanwhile, too."
 
 
 class LessonRow(Struct, frozen=True):
-    """A lesson with what it cost; `used` is in how many conversations, None if nobody knows."""
+    """A lesson with its cost; `used` is the number of conversations that used it, None if unknown."""
 
     lesson: BilledLesson
     cost: Cost
@@ -32,12 +32,12 @@ class LessonRow(Struct, frozen=True):
 
     @property
     def verdict(self) -> str:
-        """What the latest study says about the lesson as it is now; empty without one."""
+        """Return what the latest study says about the lesson as it is now; empty without one."""
         return next((each.verdict for each in self.measured if each.current), "")
 
 
 async def list_rows(hone: Hone, account: Account) -> list[LessonRow]:
-    """Return the lessons of a bill and those in use, the dearest first."""
+    """Return the lessons of a bill and those in use, most expensive first."""
     costs = account.bill.lessons
     wanted = [
         each
@@ -52,7 +52,7 @@ async def list_rows(hone: Hone, account: Account) -> list[LessonRow]:
 async def make_row(
     hone: Hone, account: Account, lesson: BilledLesson, used: Mapping[str, int] | None = None
 ) -> LessonRow:
-    """Return a lesson with what it cost, and what was measured about it."""
+    """Return a lesson with its cost, and what was measured about it."""
     if lesson.is_skill:
         counts = (await hone.library.usage_counts()).get(lesson.name)
         times: int | None = counts.uses if counts else 0
@@ -63,7 +63,7 @@ async def make_row(
 
 
 async def read_used(hone: Hone, account: Account) -> Mapping[str, int]:
-    """Return in how many conversations entries were used, if a feature or plugin knows; by their digests."""
+    """Return in how many conversations entries were used, by digest, if a feature or plugin knows."""
     for part in hone.parts("attribution"):
         if attribution := part.attribution():
             return await attribution.used(account.since)
@@ -87,7 +87,7 @@ def dollars(units: int) -> str:
 
 
 def summarize(bill: Bill, days: int) -> Iterator[str]:
-    """Say what was spent, and that its parts are all of it."""
+    """Describe what was spent, and that its parts are all of it."""
     parts = (bill.conversations, bill.learned.prompt + bill.rest.prompt)
     learning = bill.learned.review + bill.learned.curator + bill.rest.review + bill.rest.curator
     said = ("conversations", "lessons in their prompts", "learning")
@@ -107,7 +107,7 @@ RIGHT = frozenset({"change", "learning", "in prompts", "total", "used"})
 
 
 def cells(rows: Sequence[LessonRow], bill: Bill) -> list[tuple[str, ...]]:
-    """Return the table: lessons, what is unassigned, and the sum. Each column adds up as it is shown."""
+    """Return the table: lessons, the unassigned part, and the sum. Each column adds up as shown."""
     costs = [*(row.cost for row in rows), *bill.unassigned.values()]
     learning = round_together([each.review + each.curator for each in costs], TENTH)
     prompts = round_together([each.prompt for each in costs], TENTH)
@@ -136,7 +136,7 @@ def _name(row: LessonRow) -> tuple[str, str, str, str, str]:
 
 
 def describe(row: LessonRow, comparison: Comparison, days: int) -> Iterator[str]:
-    """Say everything about one lesson."""
+    """Describe one lesson completely."""
     lesson, cost = row.lesson, row.cost
     what = f"skill {lesson.name}" if lesson.is_skill else f"{lesson.name}: {one_line(lesson.text, 500)}"
     yield f"Lesson {lesson.latest} ({lesson.state}), first from change {lesson.change}: {what}"
@@ -171,7 +171,7 @@ def _experiments(measured: Sequence[StudyResult]) -> Iterator[str]:
 
 
 def describe_difference(each: FigureDifference) -> str:
-    """Say a difference with its interval."""
+    """Describe a difference with its interval."""
     low, mean, high = (_signed(value) for value in (each.low, each.mean, each.high))
     return f"{each.name} {mean} ({low} to {high})"
 
@@ -182,7 +182,7 @@ def _signed(value: float) -> str:
 
 
 def bill_data(account: Account, rows: Sequence[LessonRow]) -> dict[str, Any]:
-    """For programs. Amounts are exact decimals of US dollars, as text."""
+    """Return the bill for programs. Amounts are exact decimals of US dollars, as text."""
     bill = account.bill
     return {
         "since": account.since.isoformat(),
@@ -231,7 +231,7 @@ def amount(pico: int) -> str:
 
 
 def detail_data(row: LessonRow, comparison: Comparison) -> dict[str, Any]:
-    """One lesson with what it saved. `before_and_after` is the weaker evidence."""
+    """Return one lesson with what it saved. `before_and_after` is the weaker evidence."""
     return {
         **row_data(row),
         "experiments": [

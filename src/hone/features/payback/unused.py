@@ -1,7 +1,7 @@
 """Propose to remove entries that were in many prompts for long and that nothing ever used.
 
 An entry counts as used in a conversation if a third of its words came up there, in the owner's words, in an
-answer or in a call. That is generous on purpose: what is proposed is certainly of no use. If a feature or
+answer or in a call. That is deliberately generous: a proposed entry is certainly useless. If a feature or
 plugin attributes answers to entries, that counts instead. What the owner said or wrote is never proposed.
 """
 
@@ -26,15 +26,15 @@ from hone.knowledge.folding import load_all_steps
 from hone.knowledge.journal import Remove, compare
 
 LOOKS_BACK = 90
-"""Days of conversations that are looked at."""
+"""How many days of conversations to check."""
 LONG = timedelta(days=30)
 MANY = 20
-"""Conversations with an entry in their prompt before it can count as unused."""
+"""In how many prompts an entry must have been before it can count as unused."""
 READ = 200
-"""Conversations that are read at most, the latest."""
+"""The most conversations to read, latest first."""
 SHARE = 1 / 3
 SHORTEST = 4
-"""Letters of a stem that counts. Shorter ones are in every conversation."""
+"""The fewest letters of a stem that counts. Shorter ones are in every conversation."""
 REASON = "in prompts for long, and never used"
 
 
@@ -46,7 +46,7 @@ class UnusedEntry(Struct, frozen=True):
 
 
 async def find_unused(hone: Hone) -> list[UnusedEntry]:
-    """Return the entries of the journal that nobody needed, those in most prompts first."""
+    """Return the unneeded entries of the journal, those in most prompts first."""
     old = hone.clock.now() - LONG
     account = await read_account(hone, LOOKS_BACK)
     known = account.lessons.known.values()
@@ -65,7 +65,7 @@ def _can_go(lesson: BilledLesson) -> bool:
 
 
 def _find_talks(account: Account, keys: Collection[LessonKey]) -> Mapping[LessonKey, Collection[SessionId]]:
-    """Return the conversations with each of these entries in their prompt, in their order."""
+    """Return the conversations with each of these entries in their prompt, in order."""
     found: dict[LessonKey, dict[SessionId, None]] = {}
     for call in account.calls:
         prompt = account.prompts.get(call.prefix)
@@ -103,13 +103,13 @@ def read_stems(nodes: Sequence[Node]) -> frozenset[str]:
 
 
 def is_used(entry: str, said: frozenset[str]) -> bool:
-    """Tell whether an entry may have been of use where these stems came up."""
+    """Tell whether an entry may have been useful where these stems came up."""
     stems = {stem for stem in to_stems(entry) if len(stem) >= SHORTEST}
     return not stems or len(stems & said) >= SHARE * len(stems)
 
 
 async def propose(hone: Hone) -> Sequence[Entry]:
-    """Propose the removal of what is unused, unless such a proposal waits or was answered before."""
+    """Propose to remove what is unused, unless such a proposal is pending or was answered before."""
     ledger = hone.ledger
     ours = [
         each
@@ -129,7 +129,7 @@ async def propose(hone: Hone) -> Sequence[Entry]:
 
 
 async def propose_quietly(hone: Hone) -> None:
-    """Do so in idle time. What cannot be read or changed now is left to another day."""
+    """Do so in idle time. Errors leave it to another day."""
     try:
         await propose(hone)
     except HoneError:
@@ -137,7 +137,7 @@ async def propose_quietly(hone: Hone) -> None:
 
 
 def tell_unused(found: Sequence[UnusedEntry]) -> Iterator[str]:
-    """Say which entries nobody needed, one line each."""
+    """List the unneeded entries, one line each."""
     if not found:
         yield f"No entry was in {MANY} prompts or more, for {LONG.days} days or longer, without being used."
     for each in found:
@@ -148,7 +148,7 @@ def tell_unused(found: Sequence[UnusedEntry]) -> Iterator[str]:
 
 
 def unused_data(each: UnusedEntry) -> dict[str, object]:
-    """For programs."""
+    """Return the unneeded entries for programs."""
     lesson = each.lesson
     return {
         "change": lesson.latest,

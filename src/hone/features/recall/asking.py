@@ -1,4 +1,4 @@
-"""Search by meaning as well as by words: embed the question first, if that does not take long."""
+"""Search by meaning as well as by words: embed the question first, if that is quick enough."""
 
 from hone.core.recall import Query, Recall, SearchResult
 from hone.core.value import replace

@@ -32,7 +32,7 @@ from hone.core.errors import HoneError
 PEOPLE = Path(__file__).parent / "data" / "people"
 KINDS = ("plain", "paraphrase", "date", "speaker", "changed", "language", "multi", "phrase")
 ASKED = datetime(2026, 6, 30, 12, tzinfo=UTC)
-"""The moment at which every bundled question is asked: "last May" counts from here."""
+"""The moment of every bundled question: "last May" is relative to it."""
 PACE = timedelta(seconds=47)
 ROLES = {">": "user", "<": "assistant", "$": "tool"}
 _LINE = re.compile(r"([><$]) (?:\{([\w-]+)\} )?(.+)", re.DOTALL)
@@ -68,7 +68,7 @@ def people() -> tuple[BundledPerson, ...]:
 
 
 def parse(text: str, source: str) -> BundledPerson:
-    """Raise HoneError, with the line, for anything that is not as the module says."""
+    """Parse a file. Raises HoneError, with the line, for anything that violates the format above."""
     reader = _Reader(source)
     for number, line in _joined(text):
         reader.number = number
@@ -77,7 +77,7 @@ def parse(text: str, source: str) -> BundledPerson:
 
 
 def _joined(text: str) -> Iterator[tuple[int, str]]:
-    """Return each entry with the number of its first line: an indented line belongs to the one before it."""
+    """Yield each entry with the number of its first line: an indented line belongs to the one before it."""
     entry, start = "", 0
     for number, line in enumerate(text.splitlines(), 1):
         if line.startswith("  ") and entry:

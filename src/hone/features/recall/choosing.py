@@ -1,4 +1,4 @@
-"""`hone recall use` and `hone recall status`: what makes vectors, what the owner agreed to, what is done."""
+"""`hone recall use` and `hone recall status`: choose an embedder, agree to its host, see its progress."""
 
 import asyncio
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ from hone.stores.extent import Extent, measure_messages
 
 OFF = "off"
 READ = 2_000
-"""Bytes of a message that are read to embed it, about."""
+"""The approximate bytes of a message that are read to embed it."""
 BYTES_A_TOKEN = 4
 TEST = "Does this work?"
 OFFER = (
@@ -74,7 +74,7 @@ async def _use(home: Path, name: str, *, yes: bool) -> int:
 
 
 def describe(name: str, embedder: Embedder, extent: Extent, settings: Settings) -> Iterator[str]:
-    """Say what will be read and where it goes, before the owner is asked."""
+    """Describe what will be read and where it goes, before the owner is asked."""
     tokens = extent.size // BYTES_A_TOKEN
     amount = f"{extent.messages:,} messages, about {tokens:,} tokens"
     if not embedder.host:
@@ -127,6 +127,6 @@ async def _report(hone: Hone, name: str, embedder: Embedder) -> list[str]:
 
 
 def _write(home: Path, name: str, host: str) -> None:
-    """Only the host that is in use is agreed to."""
+    """Write the setting. It agrees only to the host in use."""
     changes: Changes = {("recall", "embedder"): name, ("recall", "send_to"): (host,) if host else ()}
     write_settings(home / "hone.toml", changes)

@@ -18,13 +18,13 @@ from hone.features.recall.onnx_file import read_onnx
 from hone.models.weights import EmbeddingWeights
 
 MOST_TOKENS = 2_048
-"""Of a batch, with its padding: small enough that a question does not wait long behind one."""
+"""The tokens of a batch with its padding: few enough that a question does not wait long behind one."""
 _LONGEST = 12
-"""Characters that a token may take on average. What lies beyond `tokens` of them is not read at all."""
+"""The most characters of a token on average. Text beyond `tokens` of them is not read at all."""
 
 
 class TokenBatch(Struct, frozen=True):
-    """`places` says where each text stood."""
+    """`places` is the position of each text."""
 
     places: Sequence[int]
     ids: Sequence[Sequence[int]]
@@ -37,7 +37,7 @@ class Encoder:
         self._tokens = tokens
 
     def plan(self, texts: Sequence[str]) -> Sequence[TokenBatch]:
-        """Return batches of texts of similar length, the shortest first, so that little is padding."""
+        """Return batches of texts of similar length, shortest first, to keep the padding small."""
         cut = [text[: self._tokens * _LONGEST] for text in texts]
         ids = [each.ids for each in self._tokenizer.encode_batch(cut)]
         order = sorted(range(len(ids)), key=lambda place: len(ids[place]))
@@ -66,7 +66,7 @@ def pack_rows(vectors: Floats) -> list[bytes]:
 
 
 def open_encoder(model: Path, tokenizer: Path, weights: EmbeddingWeights) -> Encoder:
-    """Raise OSError, ValueError or KeyError if the files are not what they should be."""
+    """Return the encoder. Raises OSError, ValueError or KeyError for invalid files."""
     try:
         tensors = read_onnx(model) if model.suffix == ".onnx" else load_file(model)
     except SafetensorError as error:

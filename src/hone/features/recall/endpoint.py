@@ -19,23 +19,23 @@ from hone.models.http.route import is_loopback
 from hone.models.wrappers import Patience, find_delay
 
 MOST_TEXTS, MOST_CHARACTERS = 64, 64_000
-"""Of one request."""
+"""The most texts of one request."""
 LONGEST, SHORTEST = 1_600, 200
-"""Characters of a text. Many models read 512 tokens; a text that is too long for one is cut in half."""
+"""The most characters of a text. Many models read 512 tokens; a text too long for one is cut in half."""
 BLANK = "."
-"""Stands for a text without words, which OpenAI refuses."""
+"""Replaces a text without words, which OpenAI refuses."""
 DIMENSIONS = {"text-embedding-3-small": 512, "text-embedding-3-large": 1_024}
-"""Models that can be asked for shorter vectors, and are: a byte is kept for each number of each message."""
+"""Models that support shorter vectors, which Hone requests: each number of each message takes a byte."""
 
 _TOO_MUCH = regex(
     r"too (?:large|long)|less than \d+ tokens|physical batch size|maximum (?:allowed )?batch size",
     re.IGNORECASE,
 )
-"""How servers say that they cannot read so much at once, beside what a model's refusals say."""
+"""How servers say that an input is too long, besides a model's refusals."""
 
 
 class TrainedPrefixes(Struct, frozen=True):
-    """What a model was trained to read before a question, and before a passage."""
+    """The prefixes that a model was trained with, before a question and before a passage."""
 
     question: str = ""
     passage: str = ""
@@ -57,10 +57,10 @@ PREFIXES: Mapping[str, TrainedPrefixes] = {
         "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:"
     ),
 }
-"""By a part of the model's name, as their authors publish them."""
+"""By a part of the model's name, as published by their authors."""
 
 Report = Callable[[Usage], Awaitable[None]]
-"""Hears what a request took."""
+"""Hears the cost of a request."""
 
 
 class _Vector(Struct):
@@ -79,7 +79,7 @@ class _Answer(Struct):
 
 
 async def _ignore(usage: Usage) -> None:
-    """Where nobody counts."""
+    """Ignore the cost."""
 
 
 class EndpointEmbedder:
@@ -104,7 +104,7 @@ class EndpointEmbedder:
 
     @property
     def id(self) -> str:
-        """TrainedPrefixes count: they change the vectors."""
+        """Return the id. The prefixes are part of it: they change the vectors."""
         prefixed = "+prefix" if self._prefixes.passage else ""
         return f"{urlsplit(self._endpoint.url).netloc}/{self._model}:{self._asked or 'full'}{prefixed}"
 
@@ -123,7 +123,8 @@ class EndpointEmbedder:
         await self._http.close()
 
     async def _embed(self, texts: Sequence[str], prefix: str, longest: int = LONGEST) -> list[bytes]:
-        """If it is too much for the model, send fewer texts, and cut the one that is too long in half."""
+        """Embed texts. If it is too much for the model, send fewer texts, and cut one that is too long in
+        half."""
         try:
             return await self._patiently([prefix + text[:longest] for text in texts])
         except Overflow:
@@ -171,7 +172,7 @@ class EndpointEmbedder:
             raise self._odd(f"its answer has another form: {error}; it begins with {said[:80]}") from error
 
     def _arrange(self, vectors: Sequence[_Vector], wanted: int) -> list[bytes]:
-        """Put the vectors into the order of the texts, after a check that they fit each other."""
+        """Check the vectors against each other, and put them into the order of the texts."""
         if sorted(each.index for each in vectors) != list(range(wanted)):
             raise self._odd(f"{wanted} texts were sent and {len(vectors)} vectors came back")
         sizes = {len(each.embedding) for each in vectors}
@@ -185,7 +186,7 @@ class EndpointEmbedder:
         return Unusable(f"{self._endpoint.provider} did not embed the text: {what}.")
 
     def _advise(self, error: ModelError) -> ModelError:
-        """Say what to do where the endpoint refuses (400, 404): the model is not there or cannot embed."""
+        """Say what to do if the endpoint refuses (400, 404): the model is missing or cannot embed."""
         if type(error) is not Rejected or "(40" not in str(error):
             return error
         pull = f" Fetch it with: ollama pull {self._model}" if self._endpoint.provider == "ollama" else ""
@@ -201,7 +202,7 @@ def find_prefixes(model: str) -> TrainedPrefixes:
 
 
 def find_host(url: str) -> str:
-    """Return the host that text is sent to, or "" for this machine. No name is looked up."""
+    """Return the host that text is sent to, or "" for this machine. No name is resolved."""
     if url.startswith(("unix:", "http+unix:")):
         return ""
     host = (urlsplit(url).hostname or "").rstrip(".").lower()

@@ -84,7 +84,7 @@ def evaluate(options: Options, bundled: bool, merged: bool, path: Path | None, a
 
 
 def progress() -> Tell:
-    """Count on standard error, in place, if somebody looks."""
+    """Show progress on standard error, in place, if somebody watches."""
     if not sys.stderr.isatty():
         return silent
 
@@ -125,7 +125,7 @@ def questions(options: Options, path: Path, count: int, seed: int, model: str, y
 
 
 def describe(subjects: list[DrawnMessage], model: str, hone: Hone) -> str:
-    """Say what is sent, to whom, and what it will cost."""
+    """Describe what is sent, to whom, and what it will cost."""
     sent, back = count_tokens(subjects)
     prices = hone.models.price(model)
     cost = price(prices.of(Usage(input=sent, output=back)) if prices else None)
@@ -135,7 +135,7 @@ def describe(subjects: list[DrawnMessage], model: str, hone: Hone) -> str:
 
 
 def _store(path: Path, written: list[Written], home: Path) -> int:
-    """Write the questions that can be used, and tell what was spent."""
+    """Write the usable questions, and report what was spent."""
     kept = [each for each in written if not each.fault]
     faulty, spent = len(written) - len(kept), account(each.usage for each in written)
     if not kept:

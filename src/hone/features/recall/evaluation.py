@@ -1,6 +1,6 @@
-"""Ask a search questions whose evidence is known, of bundled conversations or of the owner's own.
+"""Evaluate a search with questions whose evidence is known, from bundled conversations or from the owner's.
 
-Nothing is written to the owner's home: bundled people live in a scratch folder while they are asked about.
+Nothing is written to the owner's home: bundled people are in a scratch folder for that time.
 """
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -29,18 +29,18 @@ WORDS = "words"
 Place = tuple[SessionId, int]
 """A session and the number of a message in it, from 1."""
 Searches = Mapping[str, Recall]
-"""Name → search. The first goes by words alone."""
+"""Name → search. The first one uses words alone."""
 Prepare = Callable[[Stores], AbstractAsyncContextManager[Searches]]
-"""Makes the searches of a scratch home that is in a folder."""
+"""Makes the searches of a scratch home in a folder."""
 Tell = Callable[[int, int], None]
-"""Called with how many questions were asked, and how many there are."""
+"""Hears how many questions were asked, and the total."""
 
 
 def silent(_done: int, _total: int) -> None: ...
 
 
 class Probe(Struct, frozen=True):
-    """A question, and for each piece of evidence the places at which it counts as found."""
+    """A question, and for each piece of evidence the places where it counts as found."""
 
     question: str
     kind: str
@@ -49,7 +49,7 @@ class Probe(Struct, frozen=True):
 
 
 class Evaluation(Struct, frozen=True):
-    """What a set of questions found: the name of a search → kind → figures."""
+    """The result of a set of questions: the name of a search → kind → figures."""
 
     name: str
     searches: Mapping[str, Mapping[str, Standing]]
@@ -66,7 +66,7 @@ def _first(places: Sequence[Place], accepted: frozenset[Place]) -> int | None:
 
 
 async def evaluate(name: str, searches: Searches, probes: Sequence[Probe], tell: Tell = silent) -> Evaluation:
-    """Ask every question of every search of one home."""
+    """Run every question against every search of one home."""
     trials = await _asked(searches, probes, tell, 0, len(probes))
     return Evaluation(name, {each: by_kind(of) for each, of in trials.items()})
 
@@ -95,7 +95,7 @@ async def evaluate_people(
     prepare: Prepare = by_words,
     tell: Tell = silent,
 ) -> Evaluation:
-    """Ask each person's questions of a home with their own conversations, or of one with everybody's."""
+    """Run each person's questions in a home with their own conversations, or in one with everybody's."""
     total, done = sum(len(person.questions) for person in people), 0
     trials: dict[str, list[Trial]] = {}
     for home in [people] if merged else [[person] for person in people]:
@@ -122,7 +122,7 @@ def probes_of(person: BundledPerson) -> list[Probe]:
 
 @asynccontextmanager
 async def settled(people: Sequence[BundledPerson], prepare: Prepare) -> AsyncIterator[Searches]:
-    """Store the conversations of some people in a scratch home, in the order in which they were had."""
+    """Store the conversations of some people in a scratch home, in chronological order."""
     with TemporaryDirectory(prefix="hone-recall-") as scratch:
         stores = open_stores(Path(scratch))
         try:

@@ -1,4 +1,4 @@
-"""The forward pass of a small BERT in numpy: token ids in, one vector per text out. Unaware of files."""
+"""The forward pass of a small BERT in numpy: token ids in, one vector per text out. It knows no files."""
 
 from collections.abc import Mapping, Sequence
 
@@ -13,7 +13,7 @@ _EPSILON = np.float32(1e-12)
 _GELU = tuple(map(np.float32, (0.797507884, 0.0370056461, -0.000351516801)))
 """Φ(x) is about (1 + tanh(x·p(x²))) / 2, with an error below 3e-5 in x·Φ(x); numpy has no erf."""
 _FLAT = np.float32(60.0)
-"""Beyond this x² the tanh is 1 anyway, and p would turn around."""
+"""Beyond this x² the tanh is 1 anyway, and p would change direction."""
 _MASKED = np.float32(-1e9)
 
 
@@ -103,8 +103,8 @@ def gelu(values: Floats) -> Floats:
 
 
 def build(tensors: Tensors, heads: int) -> Bert:
-    """Put a BERT together from its tensors, under the names that its authors gave them. A weight is
-    (outputs, inputs), as PyTorch stores it. Raises KeyError if one is missing."""
+    """Build a BERT from its tensors, under the names that its authors gave them. A weight is (outputs,
+    inputs), as PyTorch stores it. Raises KeyError if one is missing."""
     words = tensors["embeddings.word_embeddings.weight"]
     kinds = tensors["embeddings.token_type_embeddings.weight"]
     places = tensors["embeddings.position_embeddings.weight"] + kinds[0]

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from hone.features.recall.encoder import Encoder
 
 OPEN_ENCODER = "hone.features.recall.encoder:open_encoder"
-"""Loaded with the first text: it needs the extra."""
+"""Imported with the first text: it needs the extra."""
 _THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "TOKENIZERS_PARALLELISM")
-"""What numpy and the tokenizer read when they are loaded."""
+"""What numpy and the tokenizer read when they are imported."""
 
 
 class LocalEmbedder:
@@ -40,7 +40,8 @@ class LocalEmbedder:
         return f"local/{self._weights.name}:{self._weights.dimension}"
 
     async def embed(self, texts: Sequence[str], purpose: Purpose) -> Sequence[bytes]:
-        """Both purposes are the same to these models. Between batches other questions get their turn."""
+        """Embed texts. Both purposes are the same to these models. Between batches other questions get their
+        turn."""
         loop = asyncio.get_running_loop()
         encoder = await loop.run_in_executor(self._worker, self._load)
         found: dict[int, bytes] = {}
@@ -59,7 +60,7 @@ class LocalEmbedder:
 
 
 def load(cache: EmbeddingCache, weights: EmbeddingWeights) -> "Encoder":
-    """Raise Corrupt, with the command that mends it, if the files cannot be read."""
+    """Load the weights. Raises Corrupt, with the command that fixes it, if the files cannot be read."""
     with _one_thread():
         open_encoder = import_object(OPEN_ENCODER)
     try:
@@ -85,7 +86,7 @@ def open_local(home: Path, name: str) -> LocalEmbedder:
 
 @contextmanager
 def _one_thread() -> Iterator[None]:
-    """Let numpy start one thread only. Afterwards the environment, which commands inherit, is as it was."""
+    """Let numpy start one thread only. Afterwards the environment, which commands inherit, is restored."""
     added = [name for name in _THREADS if name not in os.environ]
     os.environ.update(dict.fromkeys(added, "1"))
     try:

@@ -1,7 +1,7 @@
-"""Make the vectors of what was said, in the background and in small steps.
+"""Make the vectors of messages, in the background and in small steps.
 
-Each step is one transaction, and what is left is read from the vectors themselves: a process that is killed
-loses one step at most, and the next one does it.
+Each step is one transaction, and the vectors themselves tell what is left: a killed process loses one step at
+most, and the next one repeats it.
 """
 
 import asyncio
@@ -15,22 +15,22 @@ from hone.core.errors import HoneError, StoreError
 
 CLAIM = "vectors"
 BATCH = 16
-"""Contents of one step: less than a second of work for a small model on one core."""
+"""Contents per step: less than a second of work for a small model on one core."""
 BREATH = 0.05
-"""Seconds between two steps, in which others get the processor."""
+"""Seconds between two steps, which leave the processor to others."""
 POLL = 0.5
-"""Seconds between two looks whether the user's turn has ended."""
+"""Seconds between two checks whether the user's turn has ended."""
 FIRST, LONGEST = 2.0, 300.0
 """Seconds before another try, doubled each time up to the longest."""
 PATIENCE = 2.0
-"""Seconds that somebody who wants to leave is kept."""
+"""Seconds that a leaving user is kept."""
 PROBE = "Hello."
-"""Shows whether an embedder that refused a text takes others."""
+"""A text to test whether an embedder that refused another one works."""
 
 
 class VectorMaker:
-    """`embedder` gives what makes vectors; None: nothing is made. `is_busy` tells whether the user's turn is
-    on, which goes first. `more` makes some other vectors, and returns whether there were any to make. One
+    """`embedder` returns what makes vectors; None: nothing is made. `is_busy` tells whether the user's turn
+    is running, which has priority. `more` makes some other vectors, and tells whether there were any. One
     process at a time works for a home."""
 
     def __init__(
@@ -56,23 +56,23 @@ class VectorMaker:
         self._failed = False
 
     def attend(self) -> None:
-        """From now on, make what is missing and what comes."""
+        """Make missing and new vectors from now on."""
         if self._task is None:
             self._task = asyncio.create_task(self._serve())
         self._wake.set()
 
     def notify(self) -> None:
-        """Something may have been said."""
+        """Note that something may have been said."""
         self._wake.set()
 
     async def finish(self) -> None:
-        """Make what can be made while somebody waits who wants to leave."""
+        """Make as many as possible while a leaving user waits."""
         with suppress(TimeoutError, HoneError):
             async with self._clock.timeout(PATIENCE):
                 await self.fill()
 
     async def fill(self) -> bool:
-        """Make all that is missing. Return False if another process is at it. Raises HoneError."""
+        """Make all missing vectors. Return False if another process is doing it. Raises HoneError."""
         embedder = await self._embedder()
         if embedder is None:
             return True
@@ -99,8 +99,8 @@ class VectorMaker:
                 await self._clock.sleep(self._pause)
 
     async def _try(self) -> bool:
-        """Return whether there is nothing more to do now. What fails is tried again later, with fewer texts:
-        one of them may be the reason."""
+        """Make vectors. Tell whether nothing more can be done now. After an error, retry later with fewer
+        texts: one of them may be the reason."""
         try:
             done = await self.fill()
             self._pause = 0.0 if done else max(FIRST, self._pause)
@@ -119,7 +119,7 @@ class VectorMaker:
             await self._clock.sleep(POLL)
 
     async def _step(self, embedder: Embedder) -> bool:
-        """Make the vectors of some contents. Return whether there were any."""
+        """Make the vectors of some contents. Tell whether there were any."""
         found = await self._vectors.missing(embedder.id, self._batch)
         if found:
             await self._vectors.put(embedder.id, await self._embed(embedder, found))
@@ -139,6 +139,6 @@ class VectorMaker:
         except HoneError:
             if len(found) > 1 or not texts:
                 raise
-            await embedder.embed([PROBE], "passage")  # raises if it takes nothing at all
+            await embedder.embed([PROBE], "passage")  # raises if it refuses this, too
             vectors = iter((b"",))
         return [(each, next(vectors) if each.text else b"") for each in found]

@@ -1,4 +1,5 @@
-"""Vectors of questions and of short texts (skills, lessons, templates), within the time somebody waits."""
+"""Vectors of questions and of short texts (skills, lessons, templates), within the time that a caller
+waits."""
 
 from collections.abc import Awaitable, Callable, Sequence
 
@@ -7,16 +8,16 @@ from hone.core.embedding import Embedder, Purpose, Vectors
 from hone.core.errors import HoneError
 
 WAIT, LOADING = 2.0, 10.0
-"""Seconds that a search or a turn waits for vectors; then it goes by words alone. Weights on this machine may
+"""Seconds that a search or a turn waits for vectors; then it uses words alone. Weights on this machine may
 have to be loaded before they answer a question."""
 CHUNK = 16
-"""Texts that are embedded and stored at once."""
+"""How many texts to embed and store at once."""
 MOST = 10_000
-"""Texts that are remembered to be embedded later."""
+"""How many texts to remember for later."""
 
 
 class StoredMeanings:
-    """`embedder` gives what makes vectors, None if nothing does. Questions are embedded each time and never
+    """`embedder` returns what makes vectors, None if nothing does. Questions are embedded each time and never
     stored. What could not be made in time is made later, after `wake`."""
 
     def __init__(
@@ -54,13 +55,13 @@ class StoredMeanings:
         return ()
 
     async def embed_question(self, text: str) -> tuple[str, bytes]:
-        """Return the embedder's id and the vector, both empty if there is none in time."""
+        """Return the embedder's id and the vector, both empty if they are not ready in time."""
         found = await self.vectors([text], "question") if text.strip() else ()
         embedder = await self._embedder() if found else None
         return (embedder.id, found[0]) if embedder and found else ("", b"")
 
     async def make_later(self, embedder: Embedder) -> bool:
-        """Make some of those that could not be made in time. Return whether there were any."""
+        """Make some vectors that were not ready in time. Tell whether there were any."""
         texts = list(self._later)[:CHUNK]
         for text in texts:
             del self._later[text]

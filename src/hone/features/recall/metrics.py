@@ -7,12 +7,12 @@ from statistics import fmean
 from msgspec import Struct
 
 DEPTH = 10
-"""Results of a search that are looked at."""
+"""How many results of a search to check."""
 ALL = "all"
 
 
 class Trial(Struct, frozen=True):
-    """One question asked. `ranks` has the place of each piece of evidence, from 1; None if not found."""
+    """One question. `ranks` has the place of each piece of evidence, from 1; None if not found."""
 
     kind: str
     ranks: tuple[int | None, ...]
@@ -34,7 +34,7 @@ def recall_at(depth: int, trial: Trial) -> float:
 
 
 def reciprocal(trial: Trial) -> float:
-    """Return one over the place of the first evidence, 0 if none was found."""
+    """Return one over the place of the first evidence, 0 if there is none."""
     return max((1 / rank for rank in trial.ranks if rank is not None), default=0.0)
 
 
@@ -46,7 +46,7 @@ def standing(trials: Sequence[Trial]) -> Standing:
 
 
 def by_kind(trials: Iterable[Trial]) -> Mapping[str, Standing]:
-    """Return the figures of all trials first, then those of each kind in the order in which it came up."""
+    """Return the figures of all trials first, then those of each kind in order of appearance."""
     kinds: dict[str, list[Trial]] = defaultdict(list)
     every = list(trials)
     for trial in every:

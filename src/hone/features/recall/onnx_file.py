@@ -1,6 +1,6 @@
-"""Read the tensors of a BERT out of an ONNX file, which is a protocol buffer. Unaware of what they mean.
+"""Read the tensors of a BERT from an ONNX file, which is a protocol buffer. It does not know their meaning.
 
-Only the fields that are needed are read: ModelProto.graph = 7, GraphProto.node = 1 and initializer = 5,
+Only the required fields are read: ModelProto.graph = 7, GraphProto.node = 1 and initializer = 5,
 NodeProto.input = 1 and name = 3, TensorProto.dims = 1, data_type = 2, name = 8 and raw_data = 9.
 """
 
@@ -18,8 +18,8 @@ _MATRIX = "/MatMul"
 
 
 def read_onnx(path: Path) -> dict[str, Floats]:
-    """Return the tensors by the names that they have in PyTorch. A matrix that the export renamed and turned
-    around gets its name from the node that multiplies by it. Raises ValueError if the file is damaged."""
+    """Return the tensors by their names in PyTorch. A matrix that the export renamed and transposed gets its
+    name from the node that multiplies by it. Raises ValueError if the file is damaged."""
     with path.open("rb") as file:
         return _read_model(memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)))
 
@@ -49,7 +49,7 @@ def _named_matrix(node: memoryview) -> dict[str, str]:
 
 
 def _tensor(view: memoryview) -> tuple[str, Floats | None]:
-    """Return name and numbers, which stay in the file; None for numbers of another kind."""
+    """Return name and numbers, which stay in the file; None for numbers of another type."""
     name, shape, kind, raw = "", list[int](), 0, view[:0]
     for field, wire, value in _fields(view):
         if isinstance(value, int):

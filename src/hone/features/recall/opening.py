@@ -1,4 +1,4 @@
-"""Open the embedder that the settings name, if the owner agreed to where it sends text."""
+"""Open the embedder from the settings, if the owner agreed to where it sends text."""
 
 import os
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from hone.runtime.model_factory import KeyedEnvironment, bound, list_providers
 from hone.settings import Settings
 
 OPEN_LOCAL = "hone.features.recall.local:open_local"
-"""Loaded if weights on this machine are used."""
+"""Imported if weights on this machine are used."""
 LOCAL_PROVIDER = "local"
 
 
@@ -28,9 +28,9 @@ async def open_embedder(
     environ: Mapping[str, str] = os.environ,
     report: Report | None = None,
 ) -> Embedder | None:
-    """Return the embedder of `[recall] embedder`, or None if there is none. No text is sent and no weights
-    are loaded before the first `embed`. Raises SettingsError, with what to do, if it cannot be used or text
-    would be sent to a host that the owner did not agree to."""
+    """Return the embedder of `[recall] embedder`, or None if there is none. The first `embed` loads weights
+    and sends text, nothing before it does. Raises SettingsError, with what to do, if it cannot be used or
+    text would be sent to a host that the owner did not agree to."""
     name = settings.recall.embedder
     if not name:
         return None
@@ -52,7 +52,7 @@ def make_embedder(
     environ: Mapping[str, str] = os.environ,
     report: Report | None = None,
 ) -> Embedder:
-    """Make an embedder by its name, without asking whether text may be sent to it."""
+    """Return an embedder by its name, without asking whether text may be sent to it."""
     provider, _, model = name.partition("/")
     if not model:
         raise SettingsError(

@@ -22,7 +22,7 @@ from hone.features.recall.evaluation import Place, Probe
 Number = Annotated[int, Meta(ge=1)]
 Filled = Annotated[str, Meta(min_length=1)]
 LARGEST = 10_000_000
-"""Bytes of a file of questions."""
+"""The most bytes of a file of questions."""
 
 
 class OwnQuestion(Struct, frozen=True, forbid_unknown_fields=True):
@@ -37,7 +37,7 @@ class OwnQuestion(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read_questions(path: Path) -> list[tuple[int, OwnQuestion]]:
-    """Return the questions with their lines. Raises Refused, with the line, for what is none."""
+    """Return the questions with their lines. Raises Refused, with the line, for an invalid one."""
     try:
         with path.open("rb") as file:
             data = file.read(LARGEST + 1)
@@ -79,7 +79,7 @@ async def find_evidence(
 
 
 async def _lineage(sessions: Sessions, beginning: str) -> tuple[int, list[Header]]:
-    """Return how many messages a session has, and its header before those of its ancestors."""
+    """Return the number of a session's messages, and its header followed by those of its ancestors."""
     stored = await sessions.load(await sessions.find(beginning))
     headers = [stored.header]
     while (parent := headers[-1].parent) is not None:
@@ -91,7 +91,7 @@ async def _lineage(sessions: Sessions, beginning: str) -> tuple[int, list[Header
 
 
 def _places(lineage: tuple[int, list[Header]], number: int) -> frozenset[Place]:
-    """Return where a message counts as found: a shared beginning belongs to the ancestors, too."""
+    """Return the places where a message counts as found: a shared beginning belongs to the ancestors, too."""
     count, headers = lineage
     if number > count:
         raise Refused(f"session {headers[0].id} has {count} messages, and none with the number {number}.")

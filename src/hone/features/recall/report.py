@@ -1,4 +1,4 @@
-"""Show what an evaluation found: a table for the terminal, Markdown for a page, a value for programs."""
+"""Show the result of an evaluation: a table for the terminal, Markdown for a page, a value for programs."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -13,7 +13,7 @@ CELL = 6
 
 
 def lines(evaluation: Evaluation) -> Iterator[str]:
-    """Return a table: a row for each kind, four figures for each search."""
+    """Yield a table: a row for each kind, four figures for each search."""
     names = list(evaluation.searches)
     first = evaluation.searches[names[0]]
     width = max(map(len, ("kind", *first)))
@@ -29,7 +29,7 @@ def lines(evaluation: Evaluation) -> Iterator[str]:
 
 
 def markdown(evaluation: Evaluation, *, kinds: bool) -> Iterator[str]:
-    """Return the rows of a Markdown table: the search, with `kinds` the kind, the questions, the figures."""
+    """Yield the rows of a Markdown table: the search, with `kinds` the kind, the questions, the figures."""
     for name, found in evaluation.searches.items():
         for number, (kind, standing) in enumerate(found.items()):
             if kinds or not number:
@@ -43,7 +43,7 @@ def markdown(evaluation: Evaluation, *, kinds: bool) -> Iterator[str]:
 
 
 def head(*columns: str) -> tuple[str, str]:
-    """Return the head of a Markdown table with these columns before the questions and the figures."""
+    """Return the header of a Markdown table with these columns before the questions and the figures."""
     measured = ("questions", *COLUMNS)
     return f"| {' | '.join((*columns, *measured))} |", f"|{'---|' * len(columns)}{'---:|' * len(measured)}"
 
@@ -62,5 +62,5 @@ def _of(evaluation: Evaluation, name: str, kind: str) -> Standing:
 
 
 def _title(name: str) -> str:
-    """Say what a search goes by: an embedder has the form PROVIDER/MODEL."""
+    """Describe a search: an embedder has the form PROVIDER/MODEL."""
     return "words alone" if name == WORDS else f"with {name}" if "/" in name else name

@@ -1,4 +1,4 @@
-"""Which searches are measured: by words alone and, if an embedder is set, by words and meaning."""
+"""Make the searches to measure: by words alone and, if an embedder is set, by words and meaning."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -14,7 +14,8 @@ from hone.stores.home import Stores
 
 
 class PatientRecall:
-    """Search by words and meaning, however long the embedder takes: figures do not depend on the load."""
+    """Searches by words and meaning, however long the embedder takes, so that figures do not depend on the
+    load."""
 
     def __init__(self, recall: Recall, embedder: Embedder) -> None:
         self._recall = recall
@@ -33,7 +34,7 @@ def searches_of(stores: Stores, name: str, embedder: Embedder | None) -> Searche
 
 
 def prepare_with(name: str, embedder: Embedder | None, clock: Clock) -> Prepare:
-    """Return what makes the searches of a scratch home, and before that the vectors of all that is in it."""
+    """Return a function that makes the vectors of a scratch home, and then its searches."""
     if embedder is None:
         return by_words
     made = embedder

@@ -1,7 +1,7 @@
 """Have a model write questions about the owner's conversations, for `hone recall evaluate`.
 
-A question that repeats the words of its message would find it by them, and measure nothing: code checks that
-it does not, and leaves such questions out.
+A question that repeats the words of its message would find it by them, and measure nothing. Code leaves such
+questions out.
 """
 
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -33,15 +33,15 @@ place of a name. At most 20 words, in the language of the message. The message i
 Answer with the question alone, on one line.
 """
 SHORTEST, LONGEST = 60, 1_500
-"""Characters of a message that a question is written about, and how many of them are sent."""
+"""The fewest characters of a message to write a question about, and how many of them to send."""
 SESSIONS = 500
-"""Sessions that are drawn from, the latest."""
+"""How many of the latest sessions to draw from."""
 REPLY = 40
 """Tokens of a question, about."""
 LETTERS = 4
-"""Characters of a token, about; letters of a word that says something."""
+"""The approximate characters of a token; the fewest letters of a content word."""
 COPIED = 0.34
-"""The share of a question's words that its message may have, too: names cannot always be avoided."""
+"""The largest share of a question's words that its message may have: names cannot always be avoided."""
 _WORD = regex(r"[^\W_]+")
 
 
@@ -55,7 +55,7 @@ class DrawnMessage(Struct, frozen=True):
 
 
 class Written(Struct, frozen=True):
-    """A question, or why there is none for its subject."""
+    """A question, or the reason why its subject has none."""
 
     subject: DrawnMessage
     question: str
@@ -95,7 +95,7 @@ def _spread(drawn: Sequence[Sequence[DrawnMessage]], count: int) -> list[DrawnMe
 
 
 def count_tokens(subjects: Sequence[DrawnMessage]) -> tuple[int, int]:
-    """Estimate the tokens that are sent and that come back."""
+    """Estimate the tokens of requests and answers."""
     sent = sum(len(SYSTEM) + len(subject.text) for subject in subjects) // LETTERS
     return sent, REPLY * len(subjects)
 
@@ -103,7 +103,7 @@ def count_tokens(subjects: Sequence[DrawnMessage]) -> tuple[int, int]:
 async def write(
     model: Model, name: str, clock: Clock, subjects: Sequence[DrawnMessage], tell: Callable[[int, int], None]
 ) -> AsyncIterator[Written]:
-    """Ask the model for a question about each. Raises ModelError if it does not answer."""
+    """Ask the model for a question about each message. Raises ModelError if it does not answer."""
     prefix = compose(name, (SYSTEM,), (), {})
     for number, subject in enumerate(subjects, 1):
         said = f"The message:\n\n{subject.text}"
@@ -123,7 +123,7 @@ async def _reply(model: Model, prefix: Prefix, transcript: Transcript) -> Reply:
 
 
 def find_fault(question: str, message: str) -> str:
-    """Say why a question cannot be used; empty if it can."""
+    """Return why a question cannot be used; empty if it can."""
     asked = _words(question)
     if not asked:
         return "is empty"

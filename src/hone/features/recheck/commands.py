@@ -1,4 +1,4 @@
-"""`hone recheck`: entries past their date, and what becomes of each."""
+"""`hone recheck`: show entries past their date, and decide about each."""
 
 from collections.abc import Iterable
 from datetime import date, timedelta
@@ -107,7 +107,7 @@ def _made(found: PastEntry, made: Entry) -> str:
 
 
 def data(entry: PastEntry) -> dict[str, Any]:
-    """For programs."""
+    """Return the entries for programs."""
     return {
         "change": entry.change,
         "part": entry.part,

@@ -1,4 +1,4 @@
-"""Find the entries that are past their date, and decide what becomes of them."""
+"""Find the entries that are past their date, and decide about them."""
 
 from collections.abc import Sequence
 from datetime import date
@@ -18,7 +18,7 @@ from hone.knowledge.snapshots import journals
 from hone.knowledge.validity import past, read, renew
 
 DAYS = 30
-"""For how long an entry that was found to hold is kept."""
+"""How long an entry that was found to hold is kept."""
 
 
 class RecheckAnswer(StrEnum):
@@ -28,7 +28,7 @@ class RecheckAnswer(StrEnum):
 
 
 class PastEntry(Struct, frozen=True):
-    """An entry whose last day is over, and the change that brought it."""
+    """An entry whose last day is over, and the change that added it."""
 
     target: Target
     text: str
@@ -41,12 +41,12 @@ class PastEntry(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """How a command can name it."""
+        """Return the name for a command."""
         return str(self.change) if self.change else f'"{one_line(self.text, 60)}"'
 
 
 async def find_entries(keeper: Keeper, folder: Path, today: date) -> list[PastEntry]:
-    """Return those of the journal in a folder, the first that ended first."""
+    """Return those of the journal in a folder, earliest end first."""
     found = []
     for target in journals(folder):
         if gone := past(entries(await keeper.text(target)), today):
@@ -74,7 +74,7 @@ def choose(found: Sequence[PastEntry], wanted: str) -> PastEntry:
 
 
 async def settle(keeper: Keeper, entry: PastEntry, answer: RecheckAnswer, until: date | None = None) -> Entry:
-    """Do what the owner wants with an entry, as one change. Raises Refused if it is no longer there."""
+    """Apply the owner's decision about an entry, as one change. Raises Refused if it is gone."""
     edit: Edit
     if answer is RecheckAnswer.REMOVE:
         edit = Remove(entry.text)

@@ -14,10 +14,10 @@ from hone.sandbox.workspace import Workspace
 PATIENCE = 60.0
 """Seconds."""
 SHOWN = 2_000
-"""Characters of its output."""
+"""The most characters of its output to keep."""
 _UNKNOWN = (126, 127)
-"""What a shell says if there is no such command, or none that can be run. Without a word it is an answer:
-that is how `command -v` says that a program is not there."""
+"""A shell's messages for a missing command, or one that cannot run. Silence is an answer: that is how
+`command -v` says that a program is not there."""
 
 
 class ProbeResult(Struct, frozen=True):

@@ -32,7 +32,7 @@ ALONE = "Nobody can be asked here: say --yes."
 
 
 class Share(Struct, frozen=True):
-    """What would be written, and what is to be asked about it."""
+    """What would be written, and which questions it raises."""
 
     target: Target
     files: Files
@@ -98,7 +98,7 @@ def _share(
 
 
 async def _plan(hone: Hone, name: str, to: str, kept: Sequence[str], *, remove: bool) -> Share:
-    """Raises Refused if a person wrote what lies there."""
+    """Return the plan. Raises Refused if a person wrote what is there."""
     target = find_target(to, name, hone.folder)
     keeper = writable_keeper(hone)
     async with keeper.lock():
@@ -121,7 +121,7 @@ async def _plan(hone: Hone, name: str, to: str, kept: Sequence[str], *, remove: 
 
 
 def _ask_grants(grants: Sequence[Grant], keep: Sequence[str]) -> Iterator[str]:
-    """Ask about each grant by itself. Nobody there means no."""
+    """Ask about each grant separately. If nobody is there, the answer is no."""
     for grant in grants if at_terminal() else ():
         if grant.key not in keep and click.confirm(f"{_line(grant)}. Keep it?"):
             yield grant.key
@@ -156,7 +156,7 @@ async def _write(hone: Hone, share: Share) -> bool:
 
 
 async def _list(hone: Hone) -> list[str]:
-    """Say what was written for others, and whether the skill has changed since."""
+    """List what was written for others, and whether the skill has changed since."""
     ledger = writable_keeper(hone).ledger
     held = {**await ledger.held_below(COPY), **await ledger.held_below(SECTION)}
     names = {each.name for each in await hone.library.listed()}

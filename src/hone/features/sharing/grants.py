@@ -1,7 +1,7 @@
-"""Find what in a skill would grant something to another agent, and take it out.
+"""Find what in a skill would permit another agent something, and remove it.
 
-Claude Code lets a skill use the tools that its front matter lists without asking, runs its hooks, and runs
-the commands that stand in its text as !`command` before the model reads it.
+Claude Code lets a skill use the tools in its front matter without asking, runs its hooks, and runs the
+commands in its text marked as !`command` before the model reads it.
 """
 
 import re
@@ -19,7 +19,7 @@ _COMMANDS = regex(r"^[ \t]*(```+|~~~+)!.*?(?:^[ \t]*\1|\Z)", re.MULTILINE | re.D
 
 
 class Grant(Struct, frozen=True):
-    """`key` names it on the command line, `text` is what stands there."""
+    """`key` names it on the command line, `text` is its wording."""
 
     key: str
     text: str
@@ -27,7 +27,7 @@ class Grant(Struct, frozen=True):
 
 
 def find_grants(document: str) -> list[Grant]:
-    """Return what a SKILL.md would grant, in the order of the text."""
+    """Return what a SKILL.md would permit, in the order of the text."""
     extra = parse(document).extra
     found = [
         Grant(key, str(value), "lets the other agent use it without asking")
@@ -41,13 +41,13 @@ def find_grants(document: str) -> list[Grant]:
 
 
 def _end(document: str, start: int) -> int:
-    """Return how long a block of commands is that starts there."""
+    """Return the length of the block of commands that starts there."""
     found = _COMMANDS.match(document, start)
     return len(found[0]) if found else len(document)
 
 
 def strip_grants(document: str, kept: Collection[str]) -> str:
-    """Return a SKILL.md without the grants, but for those that are `kept`."""
+    """Return a SKILL.md without the grants, except for those that are `kept`."""
     number = 0
 
     def plain(found: re.Match[str]) -> str:
@@ -64,6 +64,6 @@ def strip_grants(document: str, kept: Collection[str]) -> str:
 
 
 def _without(front: str, key: str) -> str:
-    """Return front matter without a field and the lines that belong to it."""
+    """Return front matter without a field and its lines."""
     field = rf"^(?:{re.escape(key)}|\"{re.escape(key)}\"|'{re.escape(key)}')\s*:.*\n(?:[ \t-].*\n|[ \t]*\n)*"
     return re.sub(field, "", front, count=1, flags=re.MULTILINE)

@@ -1,4 +1,5 @@
-"""Find words in a text for a shared file that tell of the owner or the machine. It is advice."""
+"""Find words in a text for a shared file that reveal something about the owner or the machine. This is
+advice."""
 
 import getpass
 import re
@@ -13,7 +14,7 @@ from hone.core.screen import screen
 _PATH = regex(r"(?<![\w:/.@-])(?:~|\$HOME|/[\w.@+-]+|[A-Z]:\\[\w .@+-]+)(?:[/\\][\w.@+-]+)+/?")
 _MAIL = regex(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 _NAME = regex(r"(?<=[\w,;:] )[A-Z][^\W\d_]{2,}(?:[- ][A-Z][^\W\d_]+)*")
-"""Words with a capital that do not begin a sentence."""
+"""Capitalized words that do not begin a sentence."""
 
 
 class Leak(Struct, frozen=True):
@@ -22,8 +23,8 @@ class Leak(Struct, frozen=True):
 
 
 def find_leaks(text: str, known: Iterable[str], own: Iterable[str] | None = None) -> list[Leak]:
-    """Return each leak once. `known` is what Hone knows about the owner; names in it are looked for, and so
-    are `own`, by default the names of this account and machine."""
+    """Return each leak once. `known` is what Hone knows about the owner; names in it are searched, and so are
+    `own`, by default the names of this account and machine."""
     names = {name for each in known for name in _NAME.findall(each) if _has(text, name)}
     mine = _own_names() if own is None else own
     names |= {name for name in mine if _has(text.lower(), name.lower())}
@@ -39,7 +40,7 @@ def _has(text: str, name: str) -> bool:
 
 
 def _own_names() -> Iterator[str]:
-    """Yield what this account and this machine are called."""
+    """Yield the names of this account and this machine."""
     try:
         account = getpass.getuser()
     except (OSError, KeyError):

@@ -10,13 +10,13 @@ from hone.core.errors import Refused
 from hone.files.atomic import write
 
 EPOCH = (1980, 1, 1, 0, 0, 0)
-"""The first moment that a zip file knows."""
+"""The earliest time that a zip file can store."""
 SUFFIXES = (".skill", ".zip")
 _UNIX = 3
 
 
 def pack(name: str, files: Mapping[str, bytes]) -> bytes:
-    """Return the archive. It depends on the files alone: no time, no owner, no order of a folder."""
+    """Return the archive. It depends on the files alone: not on time, owner, or the order of a folder."""
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_STORED) as archive:
         for path, data in sorted(files.items()):
@@ -29,7 +29,7 @@ def pack(name: str, files: Mapping[str, bytes]) -> bytes:
 
 
 def save(file: Path, data: bytes) -> None:
-    """Write an archive, unless the file is there already. Raises Refused or OSError."""
+    """Write an archive, unless the file exists already. Raises Refused or OSError."""
     if file.suffix not in SUFFIXES:
         raise Refused(f"{file.name} must end with {' or '.join(SUFFIXES)}.")
     try:

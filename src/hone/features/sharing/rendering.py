@@ -19,7 +19,7 @@ _MARK = "<!-- hone: "
 
 
 def find_target(to: str, name: str, folder: Path, environ: Mapping[str, str] = os.environ) -> Target:
-    """Return where another agent reads a skill of this name. Raises Refused for an agent nobody knows."""
+    """Return where another agent reads a skill of this name. Raises Refused for an unknown agent."""
     home = Path(environ.get("HOME") or Path.home())
     agent, _, path = to.partition(":")
     if agent == AGENTS_MD:
@@ -45,7 +45,7 @@ def render_folder(files: Mapping[str, bytes], kept: Collection[str]) -> dict[str
 
 
 def render_section(files: Mapping[str, bytes]) -> dict[str, bytes]:
-    """Return the same for a section: what the skill is for, and its steps. Other files stay behind."""
+    """Return a section: the skill's purpose and its steps. Other files are left out."""
     document = parse(strip_grants(decode(DOCUMENT, files[DOCUMENT]), ()))
     if _MARK in document.body:
         raise Refused(f"The skill {document.name} holds a mark of Hone's own, so it cannot be a section.")

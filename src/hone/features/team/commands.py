@@ -86,7 +86,7 @@ def propose(options: Options, entry: str, skill: str, reason: str, seal: str) ->
 
 
 def _agrees(shown: ShareReport, seal: str, question: str) -> bool:
-    """Ask, or take the seal of what was shown before."""
+    """Ask, or use the seal of what was shown before."""
     if seal:
         if seal == shown.seal:
             return True

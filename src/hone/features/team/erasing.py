@@ -54,7 +54,7 @@ class TeamEraser:
         return store
 
     async def _words(self, what: Erasure) -> tuple[str, ...]:
-        """Return which of the words this person has shared; the operator may ask for any."""
+        """Return which of the words this person has shared; the operator may erase any."""
         if not what.words or self._hone.stores.open_owner is None:
             return ()
         team = self._team

@@ -1,6 +1,6 @@
-"""Find what a text would tell colleagues about people, machines and private matters, with its place.
+"""Find what a text would reveal to colleagues about people, machines and private matters, with its place.
 
-It is advice, and errs on the side of showing too much: a false alarm costs a look, and a leak stays leaked.
+This is advice, and prefers to show too much: a false alarm costs a look, and a leak is permanent.
 """
 
 import re
@@ -47,7 +47,7 @@ _OPEN_PATHS = regex(
     r"/(?:dev/(?:null|stdin|stdout|stderr|u?random|zero|shm)|etc/(?:hosts|fstab|passwd|os-release|resolv\.conf)"
     r"|(?:usr/)?(?:local/)?s?bin(?:/[\w.-]+)?|tmp|proc/\S+|sys/\S+|api(?:/\S*)?|v\d+(?:/\S*)?)/?"
 )
-"""Paths that are the same on every machine, and routes of an interface."""
+"""Paths that are the same on every machine, and routes of an API."""
 _OPEN_HOSTS = regex(
     r"(?:[\w-]+\.)*(?:localhost|example\.(?:com|org|net)|python\.org|readthedocs\.io|mozilla\.org|pypi\.org"
     r"|npmjs\.com|crates\.io|docs\.rs|wikipedia\.org|ietf\.org|w3\.org|kernel\.org|debian\.org|postgresql\.org"
@@ -76,7 +76,7 @@ class ExposureKind(StrEnum):
 
 
 class Exposure(Struct, frozen=True):
-    """Where it is in the text. The words of a secret are never repeated: its kind stands for them."""
+    """A place in the text. The words of a secret are never repeated: its kind stands for them."""
 
     kind: ExposureKind
     text: str
@@ -90,9 +90,9 @@ class Exposure(Struct, frozen=True):
 
 
 def find_exposures(text: str, people: Collection[str] = ()) -> list[Exposure]:
-    """Return what to show before a text is shared, by place. `people` are names that are looked for in any
-    case: those of colleagues, accounts, and of the journal's part about the owner. The text is taken as
-    `visible` gives it."""
+    """Return what to show before a text is shared, by place. `people` are names to find in any case: those of
+    colleagues, accounts, and of the journal's part about the owner. The text is in the canonical form of
+    `visible`."""
     shown = visible(text)
     found = [*_secrets(shown), *_shapes(shown)]
     found += [Exposure(ExposureKind.NAME, shown[at:end], at, end) for at, end in find_people(shown, people)]
@@ -102,7 +102,7 @@ def find_exposures(text: str, people: Collection[str] = ()) -> list[Exposure]:
 
 
 def _without(found: Exposure, secrets: Sequence[Exposure]) -> Exposure:
-    """Return it without the words of a secret that lies in it."""
+    """Return an exposure without the words of a secret inside it."""
     if found.kind is ExposureKind.SECRET:
         return found
     text = found.text
@@ -114,7 +114,7 @@ def _without(found: Exposure, secrets: Sequence[Exposure]) -> Exposure:
 
 
 def _secrets(text: str) -> Iterator[Exposure]:
-    """Find where the redacted text differs: all that is left of a secret are the words around it."""
+    """Find where the redacted text differs: only the words around a secret are left."""
     redacted = redact(text)
     if redacted == text:
         return
@@ -170,7 +170,7 @@ def _found(
 
 
 def _outermost(found: Iterable[Exposure]) -> list[Exposure]:
-    """Leave out what lies within another one: the longer one is shown. A secret hides nothing but itself."""
+    """Drop exposures inside another one: the longer one is shown. A secret hides nothing but itself."""
     kept: list[Exposure] = []
     for each in sorted(found, key=lambda each: (each.kind is not ExposureKind.SECRET, each.start - each.end)):
         if not any(other.start <= each.start and each.end <= other.end for other in kept):
@@ -180,6 +180,6 @@ def _outermost(found: Iterable[Exposure]) -> list[Exposure]:
 
 @cache
 def _private() -> re.Pattern[str]:
-    """Words about health, family, money, beliefs and employment, one pattern a line."""
+    """Return the words about health, family, money, beliefs and employment, one pattern per line."""
     lines = filter(None, _PATTERNS.read_text(encoding="utf-8").splitlines())
     return re.compile("|".join(rf"\b(?:{line})\b" for line in lines), re.IGNORECASE)

@@ -1,4 +1,4 @@
-"""The part of a Hone that knows what its team shares. Without a database elsewhere it has nothing to do."""
+"""The part that provides the team's shared knowledge. Without a remote database it does nothing."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -28,13 +28,14 @@ class TeamPart(Part):
 
     @cached_property
     def team(self) -> TeamKnowledge:
-        """What the team shares. Raises Refused without a shared database."""
+        """Return the team's knowledge. Raises Refused without a shared database."""
         return TeamKnowledge(self._hone)
 
     @property
     def _is_on(self) -> bool:
-        """The team itself asks nobody. An experiment measures the agent alone: its home has a file, which
-        nobody shares. A user of a server works in an enclosure, too, and has a team."""
+        """Tell whether the team's knowledge applies. It does not for the team itself, nor in an experiment,
+        which measures the agent alone: its home has a file, which nobody shares. A user of a server works in
+        an enclosure, too, and has a team."""
         stores = self._hone.stores
         return stores.open_owner is not None and stores.owner != TEAM
 

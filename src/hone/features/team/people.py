@@ -1,4 +1,4 @@
-"""Find names of people in a text: by a list of first names, by how names are written, and by those known."""
+"""Find names of people in a text: by a list of first names, by how names are written, and by known names."""
 
 import re
 from collections.abc import Collection, Iterator
@@ -41,20 +41,20 @@ _BETWEEN = regex(r"\.? (?:(?:de|van|von|der|den|da|di|del|dos|du|la|le|bin|al|el
 _WORDS = Path(__file__).with_name("ordinary.txt")
 _NAMES = Path(__file__).with_name("names.txt")
 _BEFORE = 60
-"""Characters before a word that tell what it is."""
+"""The characters before a word that tell what it is."""
 SHORTEST = 3
-"""Letters of a known name that is looked for in any case."""
+"""The fewest letters of a known name to find in any case."""
 
 
 def find_people(text: str, known: Collection[str] = ()) -> list[Span]:
-    """Return where names stand. `known` ones are found in any case and language."""
+    """Return the places of names. `known` ones are found in any case and language."""
     found = [
         *_titled(text),
         *_known(text, known),
         *((each.start(), each.end()) for each in _HONORIFIC.finditer(text)),
     ]
     code = [each.span() for each in _CODE.finditer(text)]
-    is_german = len(_GERMAN.findall(text)) >= 2  # every noun has a capital there
+    is_german = len(_GERMAN.findall(text)) >= 2  # every noun is capitalized there
     previous = (-1, False)
     for word in _WORD.finditer(text):
         if not word[0][0].isupper():
@@ -94,7 +94,7 @@ def _is_first_name(word: str) -> bool:
 
 
 def _is_plain_name(text: str, word: re.Match[str]) -> bool:
-    """Tell whether a word in small letters is a first name that somebody is addressed by."""
+    """Tell whether a lowercase word is a first name by which somebody is addressed."""
     is_name = word[0] in _first_names() and word[0] not in _ordinary() and len(word[0]) > SHORTEST
     return is_name and (
         _CUE.search(text[max(0, word.start() - _BEFORE) : word.start()]) is not None
@@ -103,7 +103,7 @@ def _is_plain_name(text: str, word: re.Match[str]) -> bool:
 
 
 def _is_strange(word: str) -> bool:
-    """Tell whether a word is written like a name and is no ordinary word or product."""
+    """Tell whether a word is written like a name and is not an ordinary word or product."""
     plain = _plain(word)
     lowered = plain.lower()
     parts = lowered.split("-")
@@ -119,7 +119,7 @@ def _plain(word: str) -> str:
 
 
 def _is_namelike(word: str) -> bool:
-    """Tell whether a word has one capital and then small letters, as names have. Others are products and
+    """Tell whether a word has one capital and then lowercase letters, as names have. Others are products and
     code."""
     parts = re.split("['’]", _PREFIX.sub("", word.partition("-")[0]))
     return len(word) > 1 and all(
@@ -128,8 +128,8 @@ def _is_namelike(word: str) -> bool:
 
 
 def _stands_out(text: str, start: int, end: int, *, is_german: bool) -> bool:
-    """Tell whether a strange word is a name by where it stands: within a sentence, behind a label, or as the
-    one who does something."""
+    """Tell whether the place of an unknown word makes it a name: within a sentence, after a label, or as a
+    person who does something."""
     before = text[max(0, start - _BEFORE) : start]
     if _LABEL.search(before):
         return True
@@ -139,7 +139,7 @@ def _stands_out(text: str, start: int, end: int, *, is_german: bool) -> bool:
 
 
 def _acts(text: str, end: int) -> bool:
-    """Tell whether a word is followed by what somebody does, or by a last name."""
+    """Tell whether a word is followed by a person's action, or by a last name."""
     following = _WORD.match(text, end + 1) if text[end : end + 1] == " " else None
     if following and following[0][0].isupper() and _is_strange(following[0]):
         return True
@@ -147,7 +147,7 @@ def _acts(text: str, end: int) -> bool:
 
 
 def _join(text: str, spans: list[Span]) -> list[Span]:
-    """Join names that follow each other."""
+    """Join adjacent names."""
     joined: list[Span] = []
     for start, end in spans:
         if joined and (start <= joined[-1][1] or _BETWEEN.fullmatch(text, joined[-1][1], start)):

@@ -1,4 +1,4 @@
-"""Prepare what is shown before something is shared: its text, what it would tell, where it comes from."""
+"""Prepare what is shown before something is shared: its text, what it would reveal, its source."""
 
 import getpass
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ WITHDRAWN = "The team took this back before, or turned it down."
 EMPTY_ACCOUNTS = ("root", "user", "local", "nobody")
 SCRIPTS = ("scripts/", "checks/")
 MEMBERS = 500
-"""Changes of the team among which its members' names are looked for."""
+"""How many changes of the team to search for its members' names."""
 
 
 def check_shareable(shown: ShareReport) -> None:
@@ -82,8 +82,8 @@ class Preparing:
     async def show(
         self, name: str, texts: Mapping[str, str], trust: Trust, remarks: Sequence[str] = ()
     ) -> ShareReport:
-        """Return texts with what they would tell. A label never gets better here: it is no owner's word for
-        anybody else."""
+        """Return texts with what they would reveal. A label never improves here: to anybody else it is no
+        owner's word."""
         people = await self._people()
         found = [
             each
@@ -97,8 +97,8 @@ class Preparing:
         return ShareReport(name, dict(texts), tuple(found), every, min(trust, Trust.LOCAL))
 
     async def _people(self) -> frozenset[str]:
-        """Return names that are looked for in any case: of this account, of the team's members, and of people
-        in the part of the journal that is about the owner."""
+        """Return the names to find in any case: those of this account, of the team's members, and of people
+        in the part of the journal about the owner."""
         made = await self._keeper.ledger.entries(ChangeQuery(limit=MEMBERS))
         names = {each.change.author.platform for each in made} | {self._hone.stores.owner}
         about = await self._hone.keeper.text(USER)
@@ -115,7 +115,7 @@ class Preparing:
 
 
 class FoundEntry:
-    """An entry of one's own journal, and the change that brought it."""
+    """An entry of the person's own journal, and the change that added it."""
 
     def __init__(self, section: Section, text: str) -> None:
         self.section, self.text = section, text
@@ -123,8 +123,8 @@ class FoundEntry:
 
 
 async def find_entry(hone: Hone, match: str) -> FoundEntry:
-    """Find an entry by the number of the change that brought it, by its text, or by a unique part of it.
-    Raises Refused."""
+    """Find an entry by the number of the change that added it, by its text, or by a unique part of it. Raises
+    Refused."""
     every = [
         FoundEntry(each, text)
         for each in await sections(hone.keeper, hone.folder)
@@ -144,7 +144,8 @@ async def find_entry(hone: Hone, match: str) -> FoundEntry:
 
 
 async def find_trust(keeper: Keeper, origin: Entry | None) -> Trust:
-    """Return the lowest label of what a change rests on, also of those it approves, restores or moves."""
+    """Return the lowest label of what a change rests on, including changes that it approves, restores or
+    moves."""
     if origin is None:
         return Trust.FOREIGN
     change = origin.change

@@ -57,7 +57,7 @@ async def prepare(hone: Hone, match: str) -> tuple[ShareReport, str]:
 
 
 async def promote_entry(hone: Hone, text: str, part: str) -> Entry:
-    """Move an entry in one step, and return its first change. What it rests on stays known."""
+    """Move an entry in one step, and return its first change. Its evidence is kept."""
     known, found = targets(hone.folder), await find_entry(hone, text)
     edits: list[tuple[Target, Edit]] = [(known["project"], Remove(text)), (known[part], Add(text))]
     moved = found.origin.id if found.origin else None

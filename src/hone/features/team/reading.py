@@ -17,14 +17,14 @@ from hone.knowledge.validity import valid
 
 
 class SharedReader:
-    """Asks for the last change of the team's ledger, and reads the rest only if that is a new one."""
+    """Asks for the last change of the team's ledger, and reads the rest only if that is new."""
 
     def __init__(self, keeper: Keeper) -> None:
         self._keeper = keeper
         self._known: SharedKnowledge | None = None
 
     async def read(self, today: date) -> SharedKnowledge:
-        """Return what holds today."""
+        """Return what applies today."""
         latest = await self._keeper.ledger.latest()
         if self._known is None or self._known.upto != latest:
             self._known = SharedKnowledge(upto=latest)
@@ -65,7 +65,7 @@ class SharedReader:
 
 
 async def find_sharer(keeper: Keeper, entry: Entry) -> str:
-    """Return who proposed what a change brought."""
+    """Return who proposed what a change added."""
     while entry.change.about and entry.change.kind in (ChangeKind.APPROVE, ChangeKind.UNDO):
         entry = await keeper.ledger.entry(entry.change.about)
     return entry.change.author.name

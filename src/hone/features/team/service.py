@@ -1,7 +1,7 @@
-"""Share what one person knows with the team: propose, approve, reject, undo.
+"""Share one person's knowledge with the team: propose, approve, reject, undo.
 
-Every change is made by the person whose stores these are. Nobody is named by an argument, so nobody can act
-for somebody else.
+Every change is made by the person whose stores these are. No argument names a person, so nobody can act for
+somebody else.
 """
 
 from collections.abc import Sequence
@@ -37,9 +37,9 @@ from hone.knowledge.validity import pin
 from hone.stores.home import Stores
 
 TEAM = "team"
-"""The owner of what is shared. No user has this name."""
+"""The owner of shared rows. No user has this name."""
 LIMIT = 4_000
-"""Characters of all entries together: they are in everybody's prompt."""
+"""The most characters of all entries together: they are in everybody's prompt."""
 RULES = KeeperRules({MEMORY: LIMIT, USER: 0, "project": 0}, {})
 NEEDED = "A team needs a PostgreSQL database that its members share; docs/deploy.md shows how to set one up."
 OTHER = "This is no longer what was shown; nothing was changed. Look at it again."
@@ -66,16 +66,17 @@ class TeamKnowledge:
     # Propose
 
     async def prepare_entry(self, match: str) -> ShareReport:
-        """Return an entry of one's own as it would be shared. Raises Refused if none or several match."""
+        """Return one of the person's entries as it would be shared. Raises Refused if none or several
+        match."""
         return await self._preparing.prepare_entry(match)
 
     async def prepare_skill(self, name: str) -> ShareReport:
-        """Return a skill of one's own as it would be shared. Raises Missing or Refused."""
+        """Return one of the person's skills as it would be shared. Raises Missing or Refused."""
         return await self._preparing.prepare_skill(name)
 
     async def propose(self, shown: ShareReport, seal: str, reason: str = "") -> Entry:
-        """Let something wait for a second person. `seal` is that of what the sharer has seen. The
-        conversation that it came from stays with the sharer. Raises Refused."""
+        """Propose something, for a second person to approve. `seal` is that of what the sharer has seen. The
+        source conversation stays with the sharer. Raises Refused."""
         check_shareable(shown)
         if seal != shown.seal:
             raise Refused(OTHER)
@@ -92,26 +93,26 @@ class TeamKnowledge:
     # Answer
 
     async def pending(self) -> list[TeamProposal]:
-        """Return what waits, the oldest first."""
+        """Return the pending proposals, oldest first."""
         return [await self._proposal(each) for each in await self.keeper.ledger.pending()]
 
     async def proposal(self, id: ChangeId) -> TeamProposal:
-        """Return what waits under this number, as it must be seen before it is approved. Raises Refused."""
+        """Return the proposal with this number, as it must be seen before approval. Raises Refused."""
         entry = await self.keeper.ledger.entry(id)
         if entry.change.standing is not ChangeState.PENDING or entry.settled:
             raise Refused(f"Nothing waits under number {id}. hone team pending lists what does.")
         return await self._proposal(entry)
 
     async def prepare_approval(self, id: ChangeId) -> TeamProposal:
-        """Return what waits, for a second person. Raises Refused for the sharer."""
+        """Return a proposal for a second person. Raises Refused for the sharer."""
         waiting = await self.proposal(id)
         if waiting.sharer == self.me:
             raise Refused(f"You proposed change {id} yourself; a second person must approve it.")
         return waiting
 
     async def approve(self, id: ChangeId, seal: str) -> Entry:
-        """Let it take effect for everybody. The sharer cannot. `seal` is that of what was seen. Raises
-        Refused."""
+        """Make a proposal take effect for everybody. The sharer cannot. `seal` is that of what was seen.
+        Raises Refused."""
         waiting = await self.prepare_approval(id)
         check_shareable(waiting.shown)
         if seal != waiting.shown.seal:
@@ -119,13 +120,13 @@ class TeamKnowledge:
         return await self.keeper.approve(id, self._author())
 
     async def reject(self, id: ChangeId, reason: str = "") -> Entry:
-        """Turn it down. The sharer may, too."""
+        """Reject a proposal. The sharer may, too."""
         await self.proposal(id)
         return await self.keeper.reject(id, self._author(reason))
 
     async def undo(self, id: ChangeId, reason: str = "") -> Entry:
-        """Take back what the team shares, for everybody's next prompt. It is not restored by another undo: it
-        would have to be proposed again. Raises Refused for anyone but the sharer, the approver and the
+        """Withdraw what the team shares, from everybody's next prompt. Undoing this again does not restore
+        it: it must be proposed again. Raises Refused for anyone but the sharer, the approver and the
         operator."""
         entry = await self._approval(id)
         sharer = await find_sharer(self.keeper, entry)
@@ -137,11 +138,11 @@ class TeamKnowledge:
         return await self.keeper.undo(entry.id, self._author(reason))
 
     async def log(self, limit: int) -> Sequence[Entry]:
-        """Return the changes of the team's knowledge, the newest first."""
+        """Return the changes of the team's knowledge, newest first."""
         return await self.keeper.ledger.entries(ChangeQuery(limit=limit))
 
     async def _approval(self, id: ChangeId) -> Entry:
-        """Return the approval that a number stands for: its own, or that of the proposal."""
+        """Return the approval behind a number: its own, or that of the proposal."""
         entry = await self.keeper.ledger.entry(id)
         if entry.change.standing is ChangeState.PENDING and entry.settled:
             entry = await self.keeper.ledger.entry(entry.settled)
@@ -159,7 +160,7 @@ class TeamKnowledge:
         return TeamProposal(entry.id, entry.at, author.name, author.reason, shown)
 
     async def read_texts(self, entry: Entry) -> dict[str, str]:
-        """Return what a proposal brings: the entry, or all files of the skill as they would be."""
+        """Return what a proposal adds: the entry, or all files of the skill in their new state."""
         steps = await load_steps(self.keeper.ledger, entry.change)
         if is_journal(entry.change.target):
             [step] = steps

@@ -15,7 +15,7 @@ DEEDS = {ChangeKind.APPROVE: "approved", ChangeKind.REJECT: "rejected", ChangeKi
 
 
 def describe_shown(shown: ShareReport) -> Iterator[str]:
-    """Yield all of the text, then what it would tell, each with its place."""
+    """Yield all of the text, then what it would reveal, each with its place."""
     for file, text in shown.readable.items():
         if file:
             yield f"{shown.skill}/{visible(file)}"

@@ -1,4 +1,4 @@
-"""Let the agent's own tools read what the team shares, labelled as such."""
+"""Let the agent's own tools read what the team shares, labeled as such."""
 
 import json
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from hone.prompt.shared import PREFIX, skill_line
 from hone.tools.wrappers import Wrapper
 
 SHOWN = 10
-"""Skills of the team in a list."""
+"""The most skills of the team in a list."""
 
 
 class SharedSource(Protocol):
@@ -26,7 +26,7 @@ class SharedSource(Protocol):
 
 
 class SharedSkillView(Wrapper, frozen=True):
-    """Reads skills of the team by their name with team/ before it. They are colleagues' words: like a file in
+    """Reads skills of the team by their name, prefixed with team/. They are colleagues' words: like a file in
     a trusted folder, never the owner's."""
 
     source: SharedSource
@@ -54,7 +54,7 @@ class SharedSkillView(Wrapper, frozen=True):
 
 
 class SharedSkillList(Wrapper, frozen=True):
-    """Adds skills of the team to those of the owner's that were found."""
+    """Adds matching skills of the team to the owner's."""
 
     source: SharedSource
 

@@ -18,7 +18,7 @@ OPERATOR = "local"
 
 
 class FoundExposure(Struct, frozen=True):
-    """`place` is line and column, behind the name of a file if it is a skill's."""
+    """`place` is line and column, after the name of a file if it is a skill's."""
 
     kind: ExposureKind
     text: str
@@ -26,9 +26,9 @@ class FoundExposure(Struct, frozen=True):
 
 
 class ShareReport(Struct, frozen=True):
-    """What a person sees before they share or approve something: all of its text, what it would tell, and
-    where it comes from. A yes binds to `seal`, which covers all of that. `skill` is empty for an entry;
-    `texts` are by file; `remarks` are sentences. `trust` is the lowest label of what it rests on."""
+    """What a person sees before they share or approve something: all of its text, what it would reveal, and
+    its source. A yes is bound to `seal`, which covers all of that. `skill` is empty for an entry; `texts` are
+    by file; `remarks` are sentences. `trust` is the lowest label of what it rests on."""
 
     skill: str
     texts: Mapping[str, str]
@@ -46,12 +46,12 @@ class ShareReport(Struct, frozen=True):
 
     @property
     def readable(self) -> Mapping[str, str]:
-        """The texts for a screen: without the words of secrets, which nobody may agree to anyway."""
+        """Return the texts for a screen: without the words of secrets, which nobody may agree to anyway."""
         return {file: redact(text) for file, text in self.texts.items()} if self.secrets else self.texts
 
 
 class TeamProposal(Struct, frozen=True):
-    """What waits for a second person."""
+    """A pending proposal for a second person."""
 
     change: ChangeId
     at: datetime
@@ -61,7 +61,7 @@ class TeamProposal(Struct, frozen=True):
 
 
 def may_undo(me: str, sharer: str, approver: str) -> bool:
-    """Whether somebody may take back what the team shares."""
+    """Tell whether somebody may undo what the team shares."""
     return me in (sharer, approver, OPERATOR)
 
 

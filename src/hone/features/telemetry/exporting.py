@@ -1,4 +1,4 @@
-"""Send spans where the variables of OpenTelemetry say. Only this module and `spans` import its SDK."""
+"""Send spans to the destination in OpenTelemetry's variables. Only this module and `spans` import its SDK."""
 
 import logging
 import os
@@ -15,23 +15,23 @@ from hone.core.errors import SettingsError
 from hone.features.telemetry.spans import Spans
 
 FLUSH = 3.0
-"""Seconds for the last spans to get out."""
+"""Seconds for the last spans to be sent."""
 SCOPE = "hone"
 
 
 class SpanSink:
-    """A program that has set up OpenTelemetry itself keeps its own provider, which it closes itself. Raises
-    SettingsError for an exporter that is not supported."""
+    """Sends spans. A program that has set up OpenTelemetry itself keeps its own provider, which it closes
+    itself. Raises SettingsError for an unsupported exporter."""
 
     def __init__(self) -> None:
         found = trace.get_tracer_provider()
         self._own = None if isinstance(found, TracerProvider) else _open_provider()
         self.monitor = Spans((self._own or found).get_tracer(SCOPE, __version__))
-        # Without a handler, Python prints what the exporter complains about into the terminal of a chat.
+        # Without a handler, Python prints the exporter's complaints into the terminal of a chat.
         logging.getLogger("opentelemetry").addHandler(logging.NullHandler())
 
     def close(self) -> None:
-        """Send what is left. A collector that does not answer holds nobody up."""
+        """Send what is left. A collector that does not answer delays nobody."""
         if self._own:
             flushing = Thread(target=self._own.shutdown, name="hone-spans", daemon=True)
             flushing.start()

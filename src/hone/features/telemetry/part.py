@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from hone.features.telemetry.exporting import SpanSink
 
 SINK = "hone.features.telemetry.exporting:SpanSink"
-"""Loaded where traces are on, and with it the SDK."""
+"""Imported if traces are on, and with it the SDK."""
 MISSING = "Traces are on, and OpenTelemetry is not installed: pip install 'hone-agent[otel]'"
 
 

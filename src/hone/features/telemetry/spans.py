@@ -31,7 +31,7 @@ from hone.core.turn import Stop
 
 AGENT = "hone"
 PROVIDERS = {"mistral": "mistral_ai", "gemini": "gcp.gemini", "google": "gcp.gemini", "xai": "x_ai"}
-"""Names that the conventions know under another one."""
+"""Names that the conventions spell differently."""
 FINISHES = {
     Finish.DONE: "stop",
     Finish.CALLS: "tool_call",
@@ -42,7 +42,7 @@ Attributes = Mapping[str, AttributeValue]
 
 
 class Spans:
-    """A monitor that makes spans. What begins inside a request, a turn or a tool call is its child."""
+    """A monitor that makes spans. Steps inside a request, a turn or a tool call are its children."""
 
     def __init__(self, tracer: Tracer) -> None:
         self._tracer = tracer
@@ -92,7 +92,7 @@ class Spans:
 
 
 def attached(span: Span, end: End) -> End:
-    """Make a span the parent of what begins in this context, until it ends."""
+    """Make a span the parent of what begins in this context, until the context ends."""
     token = otel_context.attach(set_span_in_context(span))
 
     def detach(result: StepEnd) -> None:
@@ -113,7 +113,7 @@ def name_model(model: str) -> dict[str, AttributeValue]:
 
 
 def finish(span: Span, end: StepEnd) -> None:
-    """End a span with what is known of its end. An error is a type, never a text."""
+    """End a span with what is known about its end. An error is a type, never a text."""
     error = ""
     match end:
         case RequestEnd():

@@ -28,19 +28,19 @@ _NAMES: Mapping[ToolKind, str] = {
     "fetch_url browse browser search_web read_url brave_web_search tavily_search",
 }
 KNOWN: Mapping[str, ToolKind] = {name: kind for kind, names in _NAMES.items() for name in names.split()}
-"""The names that other agents have for such tools, and ours, for a session whose tools are not here."""
+"""Names of such tools in other agents, and ours, for a session whose tools are not here."""
 _BROWSING = regex(r"browser_[a-z_]+")
 
 
 def kind_of(name: str, declared: Mapping[str, ToolKind]) -> ToolKind:
-    """What the tool declares; for one that is not here, what its name stands for elsewhere."""
+    """Return the tool's declared kind; for a missing tool, that of its name elsewhere."""
     if name in declared:
         return declared[name]
     return ToolKind.RESEARCH if _BROWSING.fullmatch(name) else KNOWN.get(name, ToolKind.OTHER)
 
 
 def classify(names: Iterable[str], declared: Mapping[str, ToolKind]) -> WorkKind:
-    """From the tools that were called, once for each call."""
+    """Classify a session by the tools that were called, once for each call."""
     counts = Counter(kind_of(name, declared) for name in names)
     part, whole = SHARE
     for kind in (ToolKind.CODE, ToolKind.FILE, ToolKind.RESEARCH):
@@ -58,7 +58,7 @@ _OPENING = regex(
 )
 _ENDING = regex(r"[\[(<]?(?:process )?exit(?:ed)?(?: with)?[ _](?:code|status)>?:?\s*-?[1-9]", re.IGNORECASE)
 _HEAD, _TAIL = 5, 2
-"""Lines at the ends of a result that may say how a command ended."""
+"""How many lines at either end of a result may say how a command ended."""
 _REFUSALS = ("success", "ok", "succeeded")
 _FAULTS = ("error", "errors", "exception", "is_error", "isError", "failed", "timed_out")
 _CODES = ("exit_code", "exitCode", "returncode", "return_code", "exit_status")
@@ -67,8 +67,8 @@ _INNER = ("metadata", "result", "data")
 
 
 def succeeded(result: ToolResult) -> bool:
-    """What is marked as failed did not, and neither did what says so in its own words: not every agent marks
-    what failed."""
+    """Tell whether a call succeeded. It did not if it is marked as failed, nor if its own words say so: not
+    every agent marks failures."""
     return not result.failed and not _confesses(result.text)
 
 

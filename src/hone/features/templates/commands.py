@@ -158,7 +158,7 @@ def stats(options: Options, as_json: bool) -> None:
 
 
 def statistics(found: Sequence[Template]) -> dict[str, Any]:
-    """In all, and for each type there is."""
+    """Return the statistics, in total and for each type."""
     kinds = sorted({each.work for each in found})
     return {
         **_figures(found),
@@ -175,7 +175,7 @@ def _figures(found: Sequence[Template]) -> dict[str, int]:
 
 
 def _all(options: Options) -> list[Template]:
-    """Those that can be used; what is wrong with the others goes to standard error."""
+    """Return the usable templates; errors of the others go to standard error."""
 
     async def act(hone: Hone) -> list[Template]:
         found, faults = await hone.part(TemplatesPart).store.all()
@@ -197,7 +197,8 @@ def _row(each: Template) -> tuple[str, ...]:
 
 
 def _briefly(template: Template) -> Iterator[str]:
-    """One line a call; whole where the model had read foreign text before it wrote the arguments."""
+    """Yield one line per call, or the full call if the model had read foreign text before it wrote the
+    arguments."""
     for example in template.examples:
         call = describe(ToolCall("", example.tool, example.arguments))
         if example.call_trust is Trust.FOREIGN:

@@ -15,7 +15,7 @@ from hone.files.atomic import sweep
 
 
 class TemplateEraser:
-    """Templates of a conversation go with it. Others lose the words, and their seal is made anew."""
+    """Deletes templates of an erased conversation. Others lose the words, and get a new seal."""
 
     def __init__(self, hone: Hone) -> None:
         self._store = Templates(hone.documents)
@@ -43,7 +43,7 @@ class TemplateEraser:
         return ()
 
     async def _scrub(self, name: str, scrub: Scrubber) -> None:
-        """Delete what cannot be read: nobody could say what else it holds."""
+        """Delete an unreadable template: nobody could say what else it holds."""
 
         def change(template: Template) -> Template:
             return from_dict(scrub.value(to_dict(template)))

@@ -29,7 +29,7 @@ class TemplatesPart(Part):
         return Templates(self._hone.documents)
 
     async def create(self, beginning: str, options: TemplateOptions | None = None) -> Template:
-        """Keep calls of a session that worked as a template for others."""
+        """Store calls of a session that worked as a template for others."""
         hone = self._hone
         toolbox = hone.toolboxes.show(hone.folder)
         return await make(
@@ -40,12 +40,12 @@ class TemplatesPart(Part):
         hone = self._hone
         opening = Seeding(self.store, wanted, hone.clock, hone.meanings)
         if wanted != AUTO:
-            # A template that cannot be used is refused now, not after the first message.
+            # An unusable template is refused now, not after the first message.
             await opening.named(toolbox)
         return opening
 
     async def resumed(self, stored: StoredSession) -> None:
-        """Count the use of a template that a killed process did not get to count."""
+        """Count the use of a template that a killed process did not count."""
         first = stored.transcript.nodes[0]
         if first.message.template and stored.header.parent is None:
             with suppress(StoreError, Refused):  # the template may be gone

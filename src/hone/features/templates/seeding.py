@@ -27,13 +27,13 @@ from hone.features.templates.values import Template, WorkKind
 from hone.knowledge.skills.similar import words as split
 
 RATE = "hone.knowledge.nearness:rate"
-"""Loaded if an embedder is set."""
+"""Imported if an embedder is set."""
 DESCRIPTION = 200
 HEADING = "# Examples from an earlier session, not part of this conversation"
 
 
 class TemplateOptions(Struct, frozen=True):
-    """What the owner wants of a template; what is left open is found out."""
+    """The owner's options for a template; missing ones are derived."""
 
     name: str = ""
     work: WorkKind | None = None
@@ -50,7 +50,7 @@ async def make(
     options: TemplateOptions,
     clock: Clock,
 ) -> Template:
-    """Makes a template of a session and keeps it. Raises Refused if there is nothing to make it of."""
+    """Make a template of a session and store it. Raises Refused if there is nothing to make it of."""
     session = await store.find(beginning)
     stored = await store.load(session)
     lines = [line.transcript.nodes for line in (*await store.earlier(session), stored)]
@@ -75,7 +75,7 @@ async def make(
 
 
 def _about(stored: StoredSession) -> str:
-    """The owner's first words. Nobody else's: they would be said again in Hone's own voice."""
+    """Return the owner's first words. Nobody else's: they would be repeated in Hone's own voice."""
     for node in stored.transcript.nodes:
         if node.is_owners and node.message.text.strip():
             return one_line(redact(node.message.text), DESCRIPTION)
@@ -83,18 +83,18 @@ def _about(stored: StoredSession) -> str:
 
 
 def slug(text: str) -> str:
-    """Make a name out of the first words of a text."""
+    """Make a name from the first words of a text."""
     return "-".join(re.findall(r"[a-z0-9]+", text.casefold())[:5])[:40].strip("-")
 
 
 def free_name(name: str, taken: Collection[str]) -> str:
-    """Return the name, with a number behind it if it is taken."""
+    """Return the name, with a number appended if it is taken."""
     numbered = (f"{name}-{number}" for number in range(2, len(taken) + 3))
     return next(each for each in (name, *numbered) if each not in taken)
 
 
 class Seeding(Struct, frozen=True):
-    """How a new conversation begins with a template: the one that was named, or the one that fits."""
+    """How a new conversation begins with a template: the named one, or the best match."""
 
     templates: Templates
     wanted: str
@@ -124,7 +124,7 @@ class Seeding(Struct, frozen=True):
         return dict(zip(told, found, strict=False))
 
     async def named(self, tools: Toolbox) -> Template:
-        """Raises Missing, Corrupt, or Refused if none of its tools is here."""
+        """Return a template by name. Raises Missing, Corrupt, or Refused if none of its tools is here."""
         template = await self.templates.read(self.wanted)
         fit = usable(template, tools)
         if not fit.examples:
@@ -156,8 +156,8 @@ def announcement(template: Template) -> str:
 
 
 def seeded(template: Template, root: str, now: datetime) -> Transcript:
-    """The examples in place of a beginning. Each keeps its labels, so that what is learned afterwards rests
-    on them as it would where they happened; the last word is the assistant's, so that the user's follows."""
+    """Return the examples as a beginning. Each keeps its labels, so that what is learned afterwards rests on
+    them as in their own conversation; the last word is the assistant's, so that the user's follows."""
     chain = Transcript(root)
 
     def say(message: Message, trust: Trust) -> None:

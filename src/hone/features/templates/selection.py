@@ -21,21 +21,21 @@ from hone.features.templates.classes import classify, kind_of, succeeded
 from hone.features.templates.values import Example, Template, WorkKind
 
 MOST = 10
-"""Examples of a template."""
+"""The most examples of a template."""
 LONGEST = 1_000
-"""Characters of a result, or of one value among the arguments."""
+"""The most characters of a result, or of one value among the arguments."""
 SHORT = 120
-"""Characters of such a value in a call that was made after foreign text was read."""
+"""The most characters of such a value in a call made after foreign text was read."""
 KNOWLEDGE = frozenset({Effect.NOTE, Effect.SKILL, Effect.SPAWN})
-"""What Hone knows has a place of its own, where it can be withdrawn, and a child is no example."""
+"""Knowledge has its own place, where it can be withdrawn, and a child is no example."""
 _KNOWING = ("memory", "skills_list", "skill_view", "skill_manage", "session_search", "delegate", "todo")
-"""The same by name, with what was said elsewhere and what was planned: none of it shows how to work."""
+"""The same by name, plus quotations and plans: none of it shows how to work."""
 
 Clean = Callable[[str], str]
 
 
 class Pair(Struct, frozen=True):
-    """A call and the result it got, each with its label."""
+    """A call and its result, each with its label."""
 
     call: ToolCall
     said: Trust
@@ -44,20 +44,21 @@ class Pair(Struct, frozen=True):
 
 
 def happened(lines: Iterable[Sequence[Node]]) -> list[Node]:
-    """All that was said, once, over the lines a session went through; no examples of another template."""
+    """Return everything that was said, once, over the lines of a session, without examples of another
+    template."""
     nodes = (node for line in lines for node in line if not node.message.template)
     return list({node.digest: node for node in nodes}.values())
 
 
 def called(nodes: Iterable[Node]) -> list[str]:
-    """The names of the tools, once for each call: notes on a conversation may repeat one."""
+    """Return the names of the tools, once for each call: notes on a conversation may repeat one."""
     calls = dict.fromkeys(call for node in nodes for call in node.message.calls)
     return [call.name for call in calls]
 
 
 def pairs(nodes: Iterable[Node]) -> Iterator[Pair]:
-    """Each call with its own result, in the order of the calls. What has no result, or no call, is left out,
-    and a second result of a call is nobody's."""
+    """Yield each call with its own result, in the order of the calls. A call or result without its
+    counterpart is left out, and so is a second result of a call."""
     asked: dict[str, tuple[int, ToolCall, Trust]] = {}
     found: list[tuple[int, Pair]] = []
     number = 0
@@ -81,8 +82,8 @@ def extract(
     work: WorkKind | None = None,
     most: int = MOST,
 ) -> tuple[WorkKind, tuple[Example, ...]]:
-    """The kind of work, and the calls that succeeded: first those of that kind, and of each tool some. What
-    looks like an order to whoever reads it is left out."""
+    """Return the kind of work, and the calls that succeeded: first those of that kind, and some of each tool.
+    Anything that looks like an order to its reader is left out."""
     declared = {name: spec.kind for name, spec in specs.items()}
     work = work or classify(called(nodes), declared)
     good = (each for each in pairs(nodes) if succeeded(each.result) and _shows_work(each.call, specs))
@@ -100,7 +101,7 @@ def _shows_work(call: ToolCall, specs: Mapping[str, ToolSpec]) -> bool:
 def _some(
     examples: Sequence[Example], work: WorkKind, declared: Mapping[str, ToolKind], most: int
 ) -> Iterator[Example]:
-    """In the order they happened in. Of many calls of one tool the first, and every tool has its turn."""
+    """Yield some calls in order. Every tool gets its turn, with its first calls."""
     seen: Counter[str] = Counter()
     ranked = []
     for place, each in enumerate(examples):
@@ -122,7 +123,7 @@ def _example(pair: Pair, clean: Clean) -> Example:
 
 
 def _shortened(arguments: str, clean: Clean, room: int) -> str:
-    """The same object with long values cut, in canonical form; secrets are taken out before, whole."""
+    """Return the same object with long values cut, in canonical form; secrets are removed first, in full."""
     try:
         value = json.loads(clean(arguments) or "{}")
         return canonical(_within(value, clean, room)) if isinstance(value, dict) else "{}"
@@ -151,18 +152,18 @@ class TemplateChoice(Struct, frozen=True):
 
 
 SIMILAR, _MEANING = 0.2, 8.0
-"""From where on meaning counts, and how much. Tasks that have nothing to do with a template reach 0.14."""
+"""From which similarity meaning counts, and how much. Tasks unrelated to a template reach 0.14."""
 
 _TOPICS: Mapping[WorkKind, str] = {
     WorkKind.CODE: "code script python function compute calculate program run plot simulate bug",
     WorkKind.FILE: "file folder directory rename edit read write document line",
     WorkKind.RESEARCH: "web website search research online page article source news url",
 }
-"""Words of a task that speak of such work."""
+"""Words of a task that indicate such work."""
 
 
 def usable(template: Template, tools: Collection[str]) -> Template:
-    """Without the examples of tools that are not here."""
+    """Return a template without the examples of missing tools."""
     return replace(template, examples=tuple(each for each in template.examples if each.tool in tools))
 
 
@@ -172,8 +173,8 @@ def choose(
     split: Callable[[str], Collection[str]],
     near: Mapping[str, float] = MappingProxyType({}),
 ) -> TemplateChoice | None:
-    """By measured effect, then by how well it matches the words, then the least used. One that was measured
-    to harm is not chosen. `near` says, by name, how near a template's description is in meaning."""
+    """Choose by measured effect, then by how well it matches the words, then the least used. One that was
+    measured to harm is not chosen. `near` is, by name, how near a template's description is in meaning."""
     fit = [each for each in templates if each.effect is None or each.effect >= 0]
     ranked = [(each, _matches(each, words, split, near.get(each.name, 0.0))) for each in fit]
     if not ranked:
@@ -189,8 +190,8 @@ def choose(
 def _matches(
     template: Template, words: Collection[str], split: Callable[[str], Collection[str]], near: float
 ) -> tuple[float, str]:
-    """A tag counts most, then the kind of work, then each word of the name and the description. A similar
-    meaning counts more than one word, the same meaning more than a tag."""
+    """Score a match. A tag counts most, then the kind of work, then each word of the name and the
+    description. A similar meaning counts more than one word, the same meaning more than a tag."""
     tags = [tag for tag in template.tags if set(split(tag)) <= set(words) and split(tag)]
     work = not set(split(_TOPICS.get(template.work, ""))).isdisjoint(words)
     shared = sorted(set(split(f"{template.name} {template.description}")) & set(words))

@@ -16,19 +16,19 @@ from hone.features.templates.values import Template
 AUTO = "auto"
 LONGEST = 64
 LARGEST = 4 * 2**20
-"""Bytes of a document that is read: no template of ours comes near it."""
+"""The most bytes of a document to read: no template of ours comes near that."""
 SUFFIX = ".json"
 _SHAPE = regex(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 
 
 class Templates:
-    """One document for each. Writers take turns; one that cannot be used is never overwritten."""
+    """One document for each template. Writers take turns; an unusable one is never overwritten."""
 
     def __init__(self, documents: Documents) -> None:
         self._documents = documents
 
     def document(self, name: str) -> str:
-        """Return the name of a template's document. Raises Refused for what is no name."""
+        """Return the name of a template's document. Raises Refused for an invalid name."""
         if not _SHAPE.fullmatch(name) or len(name) > LONGEST or name == AUTO:
             raise Refused(
                 f"{one_line(name, 80)!r} cannot be a template's name. It has 1 to {LONGEST} of a-z, 0-9 "
@@ -37,32 +37,32 @@ class Templates:
         return f"{name}{SUFFIX}"
 
     async def read(self, name: str) -> Template:
-        """Raises Missing, or Corrupt for one that is not as it was written."""
+        """Read a template. Raises Missing, or Corrupt for one that was changed."""
         return await asyncio.to_thread(self._read, name)
 
     async def all(self) -> tuple[list[Template], list[str]]:
-        """By name, and a sentence about each that cannot be used."""
+        """Return the templates by name, and a sentence about each unusable one."""
         return await asyncio.to_thread(self._all)
 
     async def made_from(self, sessions: Collection[SessionId]) -> list[str]:
-        """The names of those that were."""
+        """Return the names of the templates that were made from these sessions."""
         return [each.name for each in (await self.all())[0] if each.session in sessions]
 
     async def add(self, template: Template) -> None:
-        """Raises Conflict if there is one of that name."""
+        """Add a template. Raises Conflict if the name is taken."""
         await asyncio.to_thread(self._add, template)
 
     async def delete(self, name: str) -> None:
-        """Removes it, sound or not. Raises Missing."""
+        """Delete a template, valid or not. Raises Missing."""
         await asyncio.to_thread(self._delete, name)
 
     async def rate(self, name: str, effect: float | None) -> None:
-        """By how much it was measured to help."""
+        """Store how much it was measured to help."""
         await self.change(name, lambda each: replace(each, effect=effect))
 
     async def count(self, name: str, session: SessionId, begun: datetime | None = None) -> None:
-        """The session began with it. Told again it changes nothing, and neither if the template has been made
-        since it was `begun`: then it had another one of that name."""
+        """Count a session that began with it. A repeated call changes nothing, and neither does one if the
+        template was made after the session had `begun`: then it had another one of that name."""
 
         def counted(template: Template) -> Template:
             if session in template.uses or (begun and begun < template.created):
@@ -72,7 +72,7 @@ class Templates:
         await self.change(name, counted)
 
     async def change(self, name: str, edit: Callable[[Template], Template]) -> None:
-        """Raises Missing or Corrupt, and what `edit` raises."""
+        """Change a template. Raises Missing or Corrupt, and what `edit` raises."""
         await asyncio.to_thread(self._change, name, edit)
 
     def _all(self) -> tuple[list[Template], list[str]]:
@@ -82,18 +82,18 @@ class Templates:
             try:
                 found.append(self._read(name))
             except Missing:
-                continue  # deleted meanwhile
+                continue  # deleted in the meantime
             except HoneError as error:
                 faults.append(str(error))
         return found, faults
 
     def names(self) -> list[str]:
-        """Of all documents, sound or not."""
+        """Return the names of all documents, valid or not."""
         found = self._documents.names(TEMPLATES)
         return [each.removesuffix(SUFFIX) for each in found if each.endswith(SUFFIX) and "/" not in each]
 
     def contents(self, name: str) -> bytes:
-        """Return the bytes of a template, sound or not; none if there is none."""
+        """Return the bytes of a template, valid or not; none if there is none."""
         return self._documents.read(TEMPLATES, f"{name}{SUFFIX}") or b""
 
     def _read(self, name: str) -> Template:

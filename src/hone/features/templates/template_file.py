@@ -1,4 +1,4 @@
-"""Read and write a template as JSON. A digest detects edits by hand."""
+"""Read and write a template as JSON. A digest detects manual edits."""
 
 import json
 from typing import Any
@@ -10,17 +10,17 @@ FORMAT = 1
 
 
 def to_dict(template: Template) -> dict[str, Any]:
-    """For programs; `from_dict` gives the same template back."""
+    """Return a template for programs; `from_dict` reverses it."""
     return {"format": FORMAT, **to_json(template)}
 
 
 def examples_digest(template: Template) -> str:
-    """Digest what a template shows, not how often it was used."""
+    """Return a digest of a template's content, without how often it was used."""
     return seal(to_json(template.examples))
 
 
 def from_dict(value: object) -> Template:
-    """Raises ValueError, with half a sentence on what is wrong."""
+    """Return a template. Raises ValueError with half a sentence that says what is wrong."""
     template = from_json(value, Template, FORMAT)
     if not template.examples:
         raise ValueError("it has no examples")
@@ -43,7 +43,7 @@ def filed(template: Template) -> bytes:
 
 
 def unfiled(data: bytes, name: str) -> Template:
-    """Raises ValueError for what is not the file of that name as it was written."""
+    """Return a template from its file. Raises ValueError unless it is unchanged."""
     try:
         value = json.loads(data)
     except (ValueError, RecursionError) as error:

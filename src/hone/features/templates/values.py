@@ -23,8 +23,7 @@ class WorkKind(StrEnum):
 
 
 class Example(Struct, frozen=True, forbid_unknown_fields=True):
-    """A call and its own result, with the labels they had where they happened. `size` is how long the result
-    was."""
+    """A call and its own result, with their original labels. `size` is the original length of the result."""
 
     tool: Word
     arguments: str
@@ -35,8 +34,8 @@ class Example(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Template(Struct, frozen=True, forbid_unknown_fields=True, rename={"work": "type"}):
-    """`uses` are the sessions that began with it; `effect` is by how much it was measured to help (negative:
-    to harm), None if nobody has measured it."""
+    """`uses` are the sessions that began with it; `effect` is how much it was measured to help (negative: to
+    harm), None if it was not measured."""
 
     name: Word
     work: WorkKind
@@ -50,6 +49,6 @@ class Template(Struct, frozen=True, forbid_unknown_fields=True, rename={"work": 
 
 
 def is_listed(template: Template, work: str | None, tags: Collection[str]) -> bool:
-    """Return whether a template is of this kind of work and has one of these tags. What is not given does not
+    """Tell whether a template is of this kind of work and has one of these tags. A missing criterion does not
     matter."""
     return work in (None, template.work) and (not tags or bool(set(tags) & set(template.tags)))

@@ -27,7 +27,7 @@ from hone.runtime.export import lineage
 from hone.settings import home_folder
 
 FAULTS = 10
-"""Lines that did not hold, of which the reason is told."""
+"""How many invalid lines to report with their reason."""
 
 
 @click.group(cls=CommandGroup)
@@ -77,7 +77,7 @@ def export(
 
 
 def parse_since(text: str) -> datetime:
-    """An age, or a date in the time of this place."""
+    """Parse an age, or a date in local time."""
     try:
         return datetime.combine(date.fromisoformat(text), time()).astimezone()
     except ValueError:
@@ -189,7 +189,7 @@ class Row(Struct, frozen=True):
     header: Header
     words: str
     left: tuple[str, ...]
-    """What it was before it was shortened or moved."""
+    """Its lines before it was shortened or moved."""
 
 
 async def _row(store: Sessions, summary: SessionSummary) -> Row:
@@ -208,7 +208,7 @@ async def _row(store: Sessions, summary: SessionSummary) -> Row:
 
 
 def _draw(root: SessionId, rows: Mapping[SessionId, Row]) -> Iterator[str]:
-    """Without recursion: a chain of branches can be longer than the stack."""
+    """Draw the tree without recursion: a chain of branches can be longer than the stack."""
     children: dict[str, list[Row]] = defaultdict(list)
     for row in sorted(rows.values(), key=lambda row: (row.header.shared, row.header.created, row.header.id)):
         if row.header.parent and row.header.id != root:

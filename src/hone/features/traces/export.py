@@ -73,7 +73,7 @@ class TraceMessage(Struct):
 
 
 class Label(Struct):
-    """Where one session knows a message that several have by another time or trust."""
+    """Where one session gives a message that several share another time or trust."""
 
     hash: str
     trust: str
@@ -116,11 +116,11 @@ class Leaf(Struct, tag_field="kind", tag="leaf"):
 
 
 Labels = Mapping[str, tuple[Trust, datetime]]
-"""Trust and time by hash, where they are not those of the tree."""
+"""Trust and time by hash, if they differ from those of the tree."""
 
 
 class Trace(Struct, frozen=True):
-    """A session in the tree. `lines` are the hashes they end with, oldest first, the present one last."""
+    """A session in the tree. `lines` are the hashes of their ends, oldest first, the current one last."""
 
     header: Header
     lines: tuple[tuple[str, Labels], ...]
@@ -142,7 +142,7 @@ class Tree:
     damaged: list[str] = field(default_factory=list)
 
     def add(self, lines: Sequence[StoredSession], spending: Sequence[Spending] = ()) -> None:
-        """One session: what it was, and last what it is."""
+        """Add one session: its former states, and last its current one."""
         ends = tuple((line.transcript.head, self._merge(line)) for line in lines)
         self.traces[lines[-1].header.id] = Trace(lines[-1].header, ends, spending)
 
@@ -161,7 +161,7 @@ class Tree:
         return [head for head in dict.fromkeys(heads) if head not in inner]
 
     def path(self, head: str, known: Collection[str] = ()) -> list[Node]:
-        """From the root to this head, or only what follows the nodes that are known."""
+        """Return the path from the root to this head, or only what follows the known nodes."""
         found: list[Node] = []
         while head in self.nodes and head not in known:
             found.append(self.nodes[head])
@@ -176,8 +176,8 @@ def choose(
     sessions: Collection[SessionId] = (),
     reviews: bool = True,
 ) -> list[SessionSummary]:
-    """Those that were active `since`, and descend from one of these `sessions` if any are named. Without
-    reviews, what descends from a review stays out, too. Oldest first."""
+    """Return the sessions that were active `since`, and descend from one of these `sessions` if any are
+    named. Without reviews, their descendants are left out, too. Oldest first."""
     headers = {each.header.id: each.header for each in found}
 
     def wanted(each: SessionSummary) -> bool:
@@ -190,7 +190,8 @@ def choose(
 
 
 async def gather(store: Sessions, chosen: Sequence[SessionSummary], clean: Clean | None) -> Tree:
-    """The tree of these sessions. What is deleted meanwhile is left out; what is damaged is named."""
+    """Return the tree of these sessions. Sessions deleted in the meantime are skipped; damaged ones are
+    reported."""
     tree = Tree()
     wash = Wash(clean, tree.redacted) if clean else None
     for each in chosen:
@@ -210,8 +211,8 @@ async def gather(store: Sessions, chosen: Sequence[SessionSummary], clean: Clean
 
 @dataclass(slots=True)
 class Wash:
-    """Takes secrets out, of each content once. From the first change on every hash of a line is another one:
-    the hash of a short secret would give it away to whoever tries all of them."""
+    """Removes secrets, once for each content. From the first change on, every hash of a line changes: the
+    hash of a short secret would reveal it to anybody who tries all of them."""
 
     clean: Clean
     redacted: set[str]
@@ -252,14 +253,14 @@ def _washed(part: Part, clean: Clean) -> Part:
         case Attachment(text, name):
             return replace(part, text=clean(text), name=clean(name))
         case Thinking(text) if clean(text) != text:
-            return Thinking(clean(text))  # its seal is one of other words
+            return Thinking(clean(text))  # its seal is for other words
         case ToolCall(arguments=arguments):
             return replace(part, arguments=cleaned(arguments, clean))
     return part
 
 
 def export(tree: Tree, *, redacted: bool) -> Iterator[str]:
-    """Line by line; whatever a line refers to stands above it."""
+    """Yield lines. Whatever a line refers to precedes it."""
     yield _line(Top(VERSION, redacted))
     places: dict[str, tuple[int, str]] = {}  # how deep a node is, and under which prefix
     contents: set[str] = set()
@@ -320,5 +321,5 @@ def _cost(spent: Spending) -> dict[str, Any]:
 
 
 def _line(value: Struct) -> str:
-    """In ASCII, so that no reader takes a letter for the end of a line."""
+    """Return a line in ASCII, so that no reader takes a letter for the end of a line."""
     return json.dumps(msgspec.to_builtins(value), separators=(",", ":"))

@@ -37,21 +37,21 @@ from hone.features.traces.export import (
 from hone.runtime.export import lineage
 
 SYMPTOMS = (KeyError, TypeError, ValueError, RecursionError, msgspec.MsgspecError)
-"""What a line raises that is not what export writes."""
+"""Errors of a line that export cannot have written."""
 
 Line = Top | Root | Content | Leaf
 
 
 class RestoreState(StrEnum):
-    """How a session of the file stands to the one of that name in the store."""
+    """How a session of the file relates to the one of that name in the store."""
 
     NEW = "new"
     LONGER = "longer"
-    """The file has what follows."""
+    """The file has more messages."""
     SAME = "same"
     """There is nothing to add."""
     OTHER = "other"
-    """They went different ways."""
+    """They have diverged."""
 
 
 @dataclass(slots=True)
@@ -64,7 +64,7 @@ class FoundTrace:
 
 
 def read(lines: Iterable[str | bytes]) -> FoundTrace:
-    """Raises HoneError if this is no file of traces, or one of a newer kind."""
+    """Read a file. Raises HoneError if it is not a file of traces, or a newer kind of one."""
     found = FoundTrace()
     messages: dict[str, Message] = {}
     begun = False
@@ -132,7 +132,7 @@ def _message(content: Content) -> Message:
 
 
 def _grow(leaf: Leaf, tree: Tree, messages: Mapping[str, Message]) -> None:
-    """All of the leaf or nothing of it."""
+    """Add all of the leaf or nothing of it."""
     if leaf.prefix not in tree.prefixes:
         raise KeyError(leaf.prefix)
     if leaf.after is not None and leaf.after not in tree.nodes:
@@ -179,7 +179,7 @@ def _labels(labels: Iterable[Label]) -> Labels:
 
 
 def _resolve(found: FoundTrace) -> None:
-    """A line that a session has left may stand below the session, or on a line that does not hold."""
+    """Find a line that a session has left. It may come after the session, or be on an invalid line."""
     for id, trace in found.tree.traces.items():
         lines = tuple(line for line in trace.lines if line[0] in found.tree.nodes)
         if lines != trace.lines:
@@ -194,8 +194,8 @@ class RestoreStep(Struct, frozen=True):
 
 
 async def compare(store: Sessions, tree: Tree, *, own: bool = False) -> list[RestoreStep]:
-    """What is to do for each session, parents first. Unless the file is the owner's `own`, nothing in it is
-    better than foreign: a file can say of itself what it likes."""
+    """Return what to do for each session, parents first. Unless the file is the owner's `own`, nothing in it
+    is better than foreign: a file can claim anything about itself."""
     steps = []
     for trace in _ordered(tree):
         lines = _replayable([_transcript(tree, *line, own=own) for line in trace.lines])
@@ -219,7 +219,7 @@ def _transcript(tree: Tree, head: str, labels: Labels, *, own: bool) -> Transcri
 
 
 def _replayable(lines: Sequence[Transcript]) -> tuple[Transcript, ...]:
-    """The last lines, as far back as a session can have come from one to the next."""
+    """Return the last lines, as far back as a session can have moved from one to the next."""
     kept = [lines[-1]]
     for line in reversed(lines[:-1]):
         if line.root != kept[0].root and _digests(kept[0])[: len(line)] != _digests(line):
@@ -245,7 +245,7 @@ async def _state(store: Sessions, session: SessionId, lines: Sequence[Transcript
 
 
 def _at(lines: Sequence[Transcript], head: str) -> tuple[int, int] | None:
-    """On which line a head lies, and how many messages it has behind it."""
+    """Return the line that contains a head, and the number of messages up to it."""
     for index in reversed(range(len(lines))):
         for depth, node in enumerate(lines[index].nodes, 1):
             if node.hash == head:
@@ -254,8 +254,8 @@ def _at(lines: Sequence[Transcript], head: str) -> tuple[int, int] | None:
 
 
 async def restore(store: Sessions, tree: Tree, steps: Iterable[RestoreStep]) -> list[RestoreStep]:
-    """Stores what is new; gives the steps that somebody else was quicker with. A session appears at once and
-    whole; one with lines it has left goes through them, and another try continues where this one ended. An
+    """Store what is new; return the steps in which another process was faster. A session appears at once and
+    complete; one that has left lines goes through them, and another try continues where this one ended. An
     error says how many were stored before it."""
     failed, stored = [], 0
     for step in steps:
@@ -295,7 +295,7 @@ async def _restore(store: Sessions, tree: Tree, step: RestoreStep) -> None:
 
 
 async def _attached(store: Sessions, header: Header, line: Transcript) -> Header:
-    """With as much of its parent as there is in the store: a name that nobody has cannot be a parent's."""
+    """Attach a session to as much of its parent as is in the store: an unknown name cannot be a parent's."""
     if header.parent is None:
         return replace(header, shared=0)
     try:
@@ -307,5 +307,5 @@ async def _attached(store: Sessions, header: Header, line: Transcript) -> Header
 
 
 def _facts(transcript: Transcript, count: int) -> list[tuple[str, Trust, datetime]]:
-    """Messages with their labels: those of a parent are no better because a child has the same words."""
+    """Return messages with their labels: a parent's get no better because a child has the same words."""
     return [(node.hash, node.trust, node.at) for node in transcript.nodes[:count]]

@@ -56,7 +56,7 @@ def uninstall(options: Options, purge: bool, dry_run: bool, yes: bool) -> int:
 
 
 def _announce(home: Path, installed: Installation, keys: Mapping[str, ProviderKey], *, purge: bool) -> None:
-    """Say what is removed and what stays."""
+    """Describe what is removed and what stays."""
     verb, there = "Deletes" if purge else "Keeps", visible(str(home))
     if installed.command:
         click.echo(f"Removes Hone, which was installed with {installed.kind}: {' '.join(installed.command)}")
@@ -80,14 +80,14 @@ def _find_keys(home: Path) -> Mapping[str, ProviderKey]:
     try:
         return ProviderKeys(home).list()
     except StoreError:
-        return {}  # the file cannot be read, and goes with the home
+        return {}  # the file cannot be read, and is deleted with the home
 
 
 def _find_database(home: Path) -> str:
     try:
         return mask_password(read(home).database)
     except HoneError:
-        return ""  # a hone.toml that cannot be read keeps nobody from removing Hone
+        return ""  # an unreadable hone.toml must not prevent the removal of Hone
 
 
 def _check_home(home: Path) -> None:

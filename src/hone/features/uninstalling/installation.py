@@ -15,7 +15,7 @@ CACHED = "archive-v0"
 
 
 class Installation(Struct, frozen=True):
-    """How Hone came here. `command` removes it; without one, `advice` says what the owner does."""
+    """How Hone was installed. `command` removes it; without one, `advice` says what the owner does."""
 
     kind: str
     command: tuple[str, ...] = ()
@@ -27,7 +27,7 @@ class _DirInfo(Struct, frozen=True):
 
 
 class _Origin(Struct, frozen=True):
-    """What a package says of where it was installed from."""
+    """What a package says about its origin."""
 
     url: str = ""
     dir_info: _DirInfo = _DirInfo()
@@ -55,7 +55,7 @@ def _pip(interpreter: str) -> tuple[str, ...]:
 
 
 def _find_checkout() -> str:
-    """Return the folder that the code is edited in, if it is installed that way."""
+    """Return the folder of the source code, if it is an editable installation."""
     try:
         text = distribution(PACKAGE).read_text("direct_url.json")
     except PackageNotFoundError:

@@ -25,7 +25,7 @@ ALONE = (
 
 
 def open_admin(home: Path) -> "UserAdmin":
-    """Raises Refused where there can be no users, and StoreError."""
+    """Open the administration. Raises Refused where there can be no users, and StoreError."""
     database = read(home).database
     if not database:
         raise Refused(ALONE)
@@ -34,7 +34,7 @@ def open_admin(home: Path) -> "UserAdmin":
 
 
 def check_name(name: str) -> str:
-    """Raises Refused."""
+    """Check a name. Raises Refused."""
     if not is_name(name):
         raise Refused(
             f"{visible(name)!r} cannot be the name of a user. Use up to 32 lower-case letters, digits and "
@@ -44,7 +44,7 @@ def check_name(name: str) -> str:
 
 
 def make_key(admin: "UserAdmin", user: str, name: str, kind: str, lasts: timedelta | None) -> str:
-    """Make a key and return its text, which is kept nowhere. Raises Refused and Missing."""
+    """Make a key and return its text, which is stored nowhere. Raises Refused and Missing."""
     if not KEY_NAME.fullmatch(name):
         raise Refused(
             f"{visible(name)!r} cannot be the name of a key. Use up to 64 letters, digits and . _ -"

@@ -17,13 +17,13 @@ from hone.knowledge.skills.paths import FILE_BYTES
 from hone.knowledge.skills.source_tree import SourceTree, find_fault, refuse
 
 LARGEST = 64 * 2**20
-"""Bytes of an archive, and of all that is unpacked from it."""
+"""The most bytes of an archive, and of everything unpacked from it."""
 MEMBERS = 5_000
 _BROKEN = (
     *(zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, OSError, ValueError, RecursionError),
     *(NotImplementedError, OverflowError, MemoryError, RuntimeError, LookupError),
 )
-"""What the readers of archives raise for bytes that are none."""
+"""What the archive readers raise for invalid bytes."""
 _ZIPPED, _GZIPPED = (b"PK\x03\x04", b"PK\x05\x06"), b"\x1f\x8b"
 _KINDS = {
     **{tarfile.SYMTYPE: "is a link", tarfile.LNKTYPE: "is a link", tarfile.FIFOTYPE: "is a pipe"},
@@ -32,7 +32,7 @@ _KINDS = {
 
 
 def open_archive(path: Path) -> SourceTree:
-    """What is in it, by name. Raises Refused, with every member that no honest archive has."""
+    """Return the files by name. Raises Refused, listing every member that no honest archive has."""
     if path.stat().st_size > LARGEST:
         raise Refused(f"{one_line(str(path), 200)} is larger than {LARGEST:,} bytes; nothing was installed.")
     with _plainly(path):
@@ -62,7 +62,7 @@ Listing = tuple[dict[str, int], dict[str, str]]
 
 
 def _sorted_out(members: Iterator[tuple[str, int, str]]) -> Listing:
-    """Names, sizes and faults. What only a hostile archive has is refused at once, wherever it lies."""
+    """Return names, sizes and faults. What only a hostile archive has is refused at once, wherever it is."""
     sizes: dict[str, int] = {}
     faults: dict[str, str] = {}
     wrong: list[str] = []
@@ -157,7 +157,7 @@ def _whole(name: str, file: IO[bytes], size: int) -> bytes:
 
 
 class Bounded(io.RawIOBase):
-    """A file that ends with an error where an honest one would have ended long before."""
+    """A file that raises an error at a point where an honest one would have ended long before."""
 
     def __init__(self, file: IO[bytes] | gzip.GzipFile) -> None:
         self._file = file

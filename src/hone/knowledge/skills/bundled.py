@@ -1,4 +1,4 @@
-"""The skills that come with Hone. They are part of the package and the same in every home."""
+"""The bundled skills. They are part of the package and the same in every home."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -19,7 +19,7 @@ def names() -> tuple[str, ...]:
 
 @cache
 def files(name: str) -> Mapping[str, bytes]:
-    """Return its files and where it comes from; nothing if none of this name comes with Hone."""
+    """Return a skill's files and its origin; nothing if no bundled skill has this name."""
     if name not in names():
         return MappingProxyType({})
     folder = _FOLDER / name
@@ -38,13 +38,13 @@ def summary(name: str) -> SkillSummary:
 
 @cache
 def words(name: str) -> SkillWords:
-    """Return its stems, those of the whole body: no index of words has the rest of it."""
+    """Return its stems, including those of the whole body: no word index has the rest of it."""
     return SkillWords.of(summary(name), len(summary(name).body))
 
 
 @cache
 def listed() -> tuple[ListedSkill, ...]:
-    """Return them by name, without counts."""
+    """Return the skills by name, without counts."""
     return tuple(
         ListedSkill(name, summary(name).description, digest(files(name)[DOCUMENT]), SkillOrigin.BUNDLED)
         for name in names()

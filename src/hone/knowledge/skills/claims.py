@@ -1,7 +1,7 @@
 """Find claims in a skill that something does not work.
 
 Such a claim goes out of date and keeps an agent from trying again. A skill may still say what to do when
-something fails, so a claim counts only if its paragraph names no condition before it and no way out.
+something fails, so a claim counts only if its paragraph names no condition before it and no workaround.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,20 +14,20 @@ from hone.knowledge.sentences import sentences
 
 _FENCES = ("```", "~~~")
 _START = regex(r"\s*(?:[-*+]\s|\d+[.)]\s|>|description:)")
-"""How a new paragraph begins without an empty line before it."""
+"""The start of a new paragraph without an empty line before it."""
 _ASIDE = regex(r"\s*(?:#|\||---)|.*:[\s*_]*$")
-"""Headings, tables and what introduces something: they name a case."""
+"""Headings, tables and introductions, which name a case."""
 _QUOTED = regex(r"`[^`]*`|\"[^\"]*\"|“[^”]*”")
 _DENIED = regex(
     r"\b(?:so )?(?:(?:please|you|it|we) )?(?:(?:must|should|need|can|do|does|will) )?"
     r"(?:not|never|cannot|\w+n't|avoid|nicht|nie|kein\w*|ne|pas|no|non|não|niet) (?:be )?\w+"
 )
-"""A way out that is closed: "so do not use it"."""
+"""A workaround that is ruled out: "so do not use it"."""
 _WORD = regex(r"\w+(?:-\w+)*")
 
 
 def find_claims(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> list[str]:
-    """Return the sentences with which a change adds such a claim to the Markdown of a skill."""
+    """Return the sentences by which a change adds such a claim to a skill's Markdown."""
     found: list[str] = []
     for path, data in after.items():
         if path.endswith(".md"):
@@ -37,7 +37,7 @@ def find_claims(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> list
 
 
 def _paragraphs(data: bytes) -> Iterator[str]:
-    """Yield paragraphs and entries of lists, each on one line."""
+    """Yield paragraphs and list items, each on one line."""
     rows: list[str] = []
     is_code = False
     for row in data.decode("utf-8", "replace").split("\n"):

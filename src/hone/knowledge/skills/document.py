@@ -18,16 +18,16 @@ FIELDS = ("name", "description", "license", "version", "compatibility", "metadat
 DESCRIPTION, COMPATIBILITY = 1_024, 500
 EXAMPLE = "---\nname: release-notes\ndescription: What it does, and when to use it.\n---\n\nThe steps."
 
-# A plain YAML scalar that is its own value: nothing in it could be a comment, a key or a quote.
+# A plain YAML scalar that is its own value: it cannot contain a comment, a key or a quote.
 _LINE = regex(r"([a-z][a-z-]*): ((?=\w)(?:[^:#\s]|:(?=[^\s])|#(?<!\s#)| (?=[^\s#]))+(?<!:))")
 
 
-# Readers of YAML differ in what they make of these, or refuse them.
+# YAML parsers disagree about these, or refuse them.
 _CONTROL = regex("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 
 
 class Document(Struct, frozen=True):
-    """`extra` is what the format allows besides: license, version, compatibility, metadata, allowed-tools."""
+    """`extra` holds the format's other fields: license, version, compatibility, metadata, allowed-tools."""
 
     name: str
     description: str
@@ -40,7 +40,7 @@ class Document(Struct, frozen=True):
 
 
 def parse(text: str) -> Document:
-    """Raises Refused with advice."""
+    """Parse a document. Raises Refused with advice."""
     if len(text) > DOCUMENT_CHARACTERS:
         raise Refused(
             f"SKILL.md has {len(text):,} characters, and at most {DOCUMENT_CHARACTERS:,} are allowed; "
@@ -59,7 +59,7 @@ def parse(text: str) -> Document:
 
 
 def validate(name: str, files: Mapping[str, bytes]) -> Document:
-    """Every rule for a whole folder: name, document, paths, sizes. Raises Refused with advice."""
+    """Check a whole folder against every rule: name, document, paths, sizes. Raises Refused with advice."""
     check_name(name)
     if DOCUMENT not in files:
         raise Refused(f"The skill {name} has no {DOCUMENT}; it would look like this:\n{EXAMPLE}")
@@ -77,7 +77,7 @@ def validate(name: str, files: Mapping[str, bytes]) -> Document:
 
 
 def decode(path: str, data: bytes) -> str:
-    """Raises Refused if it is not text."""
+    """Return the document's text. Raises Refused if it is not text."""
     try:
         return data.decode()
     except UnicodeDecodeError:
@@ -85,7 +85,7 @@ def decode(path: str, data: bytes) -> str:
 
 
 def write_document(name: str, description: str, body: str) -> str:
-    """A document of these parts; `parse` gives them back."""
+    """Return a document with these parts; `parse` reverses it."""
     plain = f"description: {description}"
     if _LINE.fullmatch(plain) is None or not description.isprintable() or FENCE in description:
         plain = f"description: {json.dumps(description, ensure_ascii=False)}"
@@ -93,8 +93,8 @@ def write_document(name: str, description: str, body: str) -> str:
 
 
 def keep_fields(old: str, new: str) -> str:
-    """Return a document written anew with the optional fields of the old one that it leaves out. If one of
-    them is no document, the new one as it is."""
+    """Return a new document with the old one's optional fields that it lacks. If one of them is not a valid
+    document, return the new one unchanged."""
     try:
         before, after = parse(old), parse(new)
     except Refused:
@@ -115,7 +115,7 @@ def _field(text: str, key: str) -> str:
 
 
 def read_front_matter(text: str) -> dict[str, Any]:
-    """Return the front matter as any reader of YAML sees it. Raises Refused."""
+    """Return the front matter as any YAML parser sees it. Raises Refused."""
     from hone.knowledge.skills.front_matter import read_values  # noqa: PLC0415  as below
 
     return read_values(_split(text)[0], EXAMPLE)
@@ -143,7 +143,7 @@ def _plain(front: str) -> str:
 
 
 def _simple(front: str) -> dict[str, Any] | None:
-    """The usual form, one `key: value` a line, without a YAML reader; None if it is not that."""
+    """Parse the usual form, one `key: value` per line, without a YAML parser; None for any other form."""
     fields: dict[str, Any] = {}
     for line in front.split("\n"):
         found = _LINE.fullmatch(line)
@@ -154,7 +154,7 @@ def _simple(front: str) -> dict[str, Any] | None:
 
 
 def _read_yaml(front: str) -> dict[str, Any]:
-    # YAML takes 23 ms to load, and the skills that come with Hone do without it.
+    # YAML takes 23 ms to import, and the bundled skills do without it.
     from hone.knowledge.skills.front_matter import read  # noqa: PLC0415
 
     return read(front, EXAMPLE)

@@ -59,7 +59,7 @@ class Facts(Struct, frozen=True):
 
 
 def facts(files: Mapping[str, bytes]) -> Facts:
-    """Raises Refused if one of them cannot be."""
+    """Return the facts. Raises Refused if one of them is invalid."""
     if unknown := sorted(path for path in files if path.startswith("@") and path not in NAMES):
         raise Refused(f"A skill has no fact named {', '.join(unknown)}.")
     try:
@@ -74,19 +74,19 @@ def facts(files: Mapping[str, bytes]) -> Facts:
 
 
 def digest_files(files: Mapping[str, bytes]) -> str:
-    """One digest for a whole folder, whatever is known of it beside its files."""
+    """Return one digest for a whole folder, ignoring the facts about it."""
     return digest(
         "".join(f"{digest(data)} {path}\n" for path, data in sorted(split_facts(files)[0].items())).encode()
     )
 
 
 def content_digest(files: Mapping[str, bytes]) -> str:
-    """Digest what a skill says: its files, not who made it or whether it is pinned."""
+    """Return the digest of a skill's files, ignoring who made it or whether it is pinned."""
     return digest(canonical({path: digest(data) for path, data in split_facts(files)[0].items()}).encode())
 
 
 def split_facts(files: Mapping[str, bytes]) -> tuple[dict[str, bytes], dict[str, bytes]]:
-    """The files, and the facts as they are kept."""
+    """Split contents into the files, and the facts as stored."""
     known = {path: data for path, data in files.items() if path.startswith("@")}
     return {path: data for path, data in files.items() if path not in known}, known
 
@@ -99,10 +99,10 @@ def find_protection(
     asked: bool = False,
     corrects: bool = False,
 ) -> str:
-    """Why a change of this skill by this actor must wait for the owner; empty if it need not. None is a skill
-    that is not there yet. What an experiment or a client proposes waits in any case. `asked`: the owner asks
-    for this change. `corrects`: of a skill that came from elsewhere, it makes a copy. Raises Refused where
-    the actor may not even propose one."""
+    """Return why this actor's change of this skill must wait for the owner; empty if it need not. A new skill
+    is unprotected. Proposals of an experiment or a client wait in any case. `asked`: the owner asks for this
+    change. `corrects`: it makes a copy of a skill from elsewhere. Raises Refused if the actor may not even
+    propose it."""
     if skill is None or actor in (Actor.OWNER, Actor.EXPERIMENT, Actor.CLIENT, Actor.MEMBER):
         return ""
     if skill.pinned and actor is Actor.AGENT:
@@ -125,17 +125,17 @@ def find_protection(
 
 
 def is_copy(known: Facts, origin: SkillOrigin) -> bool:
-    """Whether a skill takes the place of one of that origin."""
+    """Tell whether a skill replaces one of that origin."""
     return known.source.startswith(f"{_COPIED} {origin} ")
 
 
 def note_copy(name: str, origin: SkillOrigin, source: str, files: Mapping[str, bytes]) -> str:
-    """Return the fact that says what a skill is a copy of."""
+    """Return the fact that names the original of a copy."""
     return f"{_COPIED} {origin} {source or name} at {digest_files(files)[:12]}"
 
 
 def touches_scripts(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> tuple[str, ...]:
-    """Files that can be run and are new or changed."""
+    """Return executable files that are new or changed."""
     return tuple(
         path
         for path, data in sorted(after.items())
@@ -151,7 +151,7 @@ def _can_run(path: str, data: bytes) -> bool:
 
 
 def new_lines(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> list[str]:
-    """Return the lines that a skill gains, without the marks of a list."""
+    """Return the lines added to a skill, without list marks."""
     found: list[str] = []
     for path, data in sorted(after.items()):
         known = set(before.get(path, b"").splitlines())

@@ -19,7 +19,7 @@ Files = Mapping[str, bytes]
 
 
 class Create(Struct, frozen=True):
-    """A new skill of one document. `project` is the folder it is for; empty: for all."""
+    """A new skill with only a document. `project` is the folder it is for; empty: for all."""
 
     kind: ClassVar[ChangeKind] = ChangeKind.CREATE
     text: str
@@ -44,7 +44,7 @@ class EditDocument(Struct, frozen=True):
 
 
 class Patch(Struct, frozen=True):
-    """Replaces the one place where `find` stands, as it was shown."""
+    """Replaces the only occurrence of `find`, as it was shown."""
 
     kind: ClassVar[ChangeKind] = ChangeKind.PATCH
     find: str
@@ -82,7 +82,7 @@ class Unpin(Struct, frozen=True):
 
 
 class Install(Struct, frozen=True):
-    """Files from elsewhere, as the owner has seen them; in the place of those that were installed before."""
+    """Files from elsewhere, as the owner has seen them. They replace those installed before."""
 
     kind: ClassVar[ChangeKind] = ChangeKind.INSTALL
     files: Files
@@ -94,7 +94,7 @@ class Uninstall(Struct, frozen=True):
 
 
 class ReplaceSkill(Struct, frozen=True):
-    """The folder as somebody left it. Its facts stay; one that was not there before is the owner's."""
+    """The folder as somebody left it. Its facts stay; a new skill is the owner's."""
 
     kind: ClassVar[ChangeKind] = ChangeKind.REPLACE
     files: Files
@@ -110,7 +110,7 @@ class EditFolder(Struct, frozen=True):
 
 
 class SetFiles(Struct, frozen=True):
-    """All that it shall hold, facts included, as undo or merge makes it; nothing takes the skill away."""
+    """The complete contents, facts included, as set by undo or merge; nothing removes the skill."""
 
     kind: ClassVar[ChangeKind] = ChangeKind.SET
     files: Files
@@ -136,12 +136,12 @@ Edit = (
 
 
 CORRECTIONS = frozenset({ChangeKind.REWRITE, ChangeKind.PATCH, ChangeKind.WRITE_FILE, ChangeKind.REMOVE_FILE})
-"""The changes that make a copy of a skill that came from elsewhere."""
+"""The changes that copy a skill from elsewhere."""
 
 
 def apply(name: str, files: Files, edit: Edit) -> dict[str, bytes]:
-    """What the skill holds after the edit; an empty mapping stands for no skill. Raises Refused with advice,
-    or Conflict if it is no longer what the editor saw."""
+    """Return the skill after the edit; an empty mapping stands for no skill. Raises Refused with advice, or
+    Conflict if it has changed since the editor read it."""
     check_name(name)
     match edit:
         case Create() | Install():
@@ -175,7 +175,7 @@ def _create(name: str, files: Files, edit: Create | Install) -> dict[str, bytes]
         return {**edit.files, **known, APPROVED: digest_files(edit.files).encode()}
     if edit.origin not in (SkillOrigin.USER, SkillOrigin.AGENT):
         raise Refused(f"A skill is created by the user or the agent; {edit.origin} ones come from elsewhere.")
-    # The user may choose any name; a skill that is the agent's own idea must be found again.
+    # The user may choose any name; a skill that is the agent's own idea must be findable.
     if edit.origin is SkillOrigin.AGENT:
         check_class(name)
     project = {PROJECT: _encoded(edit.project)} if edit.project else {}
@@ -189,7 +189,7 @@ def _is_installed(files: Files) -> bool:
 
 
 def copied(name: str, files: Files, origin: SkillOrigin) -> Files:
-    """Return a skill from elsewhere as a copy that takes its place, with a note of where it comes from."""
+    """Return a skill from elsewhere as a copy that replaces it, with a note of its origin."""
     known = facts(files)
     if known.origin not in (SkillOrigin.BUNDLED, SkillOrigin.INSTALLED):
         return files
@@ -248,7 +248,7 @@ def _changed(name: str, files: Files, edit: Edit) -> dict[str, bytes]:
 
 
 def _shelved(name: str, files: Files, *, on: bool) -> dict[str, bytes]:
-    """Archive or restore it. What its checks have switched off stays away once somebody archives it."""
+    """Archive or restore it. What its checks have switched off stays off if somebody archives it."""
     rest = {path: data for path, data in files.items() if path != FAILED}
     return rest if on and FAILED in files else _flagged(name, rest, ARCHIVED, "archived", on=on)
 

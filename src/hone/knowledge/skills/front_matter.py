@@ -12,7 +12,7 @@ DEEPEST = 4
 
 
 def read(front: str, example: str) -> dict[str, Any]:
-    """Return the fields of front matter; lists and mappings of texts are allowed, nothing else that YAML has.
+    """Return the fields of front matter. Lists and mappings of texts are allowed, and nothing else of YAML.
     Raises Refused with advice, and the example."""
     loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
     try:
@@ -29,7 +29,7 @@ def read(front: str, example: str) -> dict[str, Any]:
 
 
 class _CoreLoader(yaml.SafeLoader):
-    """Takes a scalar for what all readers of YAML take it for: a number, true, false, null, or else text."""
+    """Reads a scalar as all YAML parsers do: as a number, true, false, null, or else text."""
 
 
 _CoreLoader.yaml_implicit_resolvers = {}
@@ -50,7 +50,7 @@ def read_values(front: str, example: str) -> dict[str, Any]:
 
 
 def _vet(events: Iterable[yaml.Event]) -> None:
-    """Before anything is built: the C reader goes down a nest of any depth, and takes the process with it."""
+    """Check before anything is built: the C parser recurses to any depth, and crashes the process."""
     depth = 0
     for event in events:
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
@@ -61,7 +61,7 @@ def _vet(events: Iterable[yaml.Event]) -> None:
 
 
 def _value(node: yaml.Node | None) -> Any:
-    """Every scalar as the text it is. What a strict reader refuses is refused here, too."""
+    """Return every scalar as its text. What a strict parser refuses is refused here, too."""
     match node:
         case None:
             return ""

@@ -20,9 +20,9 @@ from hone.core.visible import one_line
 from hone.knowledge.skills.source_tree import SourceTree, find_fault, refuse
 
 PATIENCE = 120.0
-"""Seconds."""
+"""In seconds."""
 LARGEST = 200 * 2**20
-"""Bytes of a repository with one commit."""
+"""The most bytes of a repository with one commit."""
 GLANCE = 0.1
 _ADDRESS = regex(r"(?:https|ssh|file)://\S+|[\w.-]+@[\w.-]+:(?!//)\S+")
 _COMMIT = regex(r"[0-9a-f]{40,64}")
@@ -38,7 +38,7 @@ _KINDS = {"120000": "is a link", "160000": "is a repository of its own"}
 
 
 def address(source: str) -> str:
-    """The address of a repository; empty if it is none."""
+    """Return the address of a repository; empty if it is none."""
     if _ADDRESS.fullmatch(source):
         return source
     path = Path(source).expanduser()
@@ -49,7 +49,7 @@ def address(source: str) -> str:
 
 @contextmanager
 def fetch(url: str, ref: str = "") -> Iterator[tuple[SourceTree, str]]:
-    """Its files, and the commit they are of. Raises Refused with git's own words."""
+    """Yield its files, and their commit. Raises Refused with git's own words."""
     if not _ADDRESS.fullmatch(url) or ref.startswith("-"):
         raise Refused("A repository is named by https://…, ssh://…, file://… or user@host:path.")
     with TemporaryDirectory(prefix="hone-git-") as name:
@@ -107,7 +107,7 @@ def _git(folder: Path, *arguments: str) -> bytes:
 
 
 def _environment() -> dict[str, str]:
-    """Whatever else is set, also by the owner's own settings of git, has no say."""
+    """Return the environment. No other setting has an effect, not even the owner's git configuration."""
     kept = {name: value for name, value in os.environ.items() if _KEPT.fullmatch(name)}
     return kept | {
         "GIT_ALLOW_PROTOCOL": "file:https:ssh",
@@ -120,7 +120,7 @@ def _environment() -> dict[str, str]:
 
 
 def _ended(process: "subprocess.Popen[bytes]", folder: Path) -> tuple[bytes, bytes]:
-    """What it said. One that takes too long, or too much room, is ended with all its children."""
+    """Return git's output. If it takes too long, or too much space, it is ended with all its children."""
     until = monotonic() + PATIENCE
     while True:
         try:

@@ -17,12 +17,12 @@ from hone.knowledge.skills.document import FENCE, decode, parse, validate
 from hone.knowledge.skills.paths import BYTES, DEEPEST, FILE_BYTES, FILES
 
 _ABOUT = regex(r"(?:license|licence|copying|notice|readme|changelog|changes)(?:\.[a-z]+)?", re.IGNORECASE)
-"""Files beside the document that are for people: the agent does without them."""
+"""Files next to the document that are for people: the agent does without them."""
 _NAME = regex(r"^name:.*$", re.MULTILINE)
 
 
 class InstallPlan(Struct, frozen=True):
-    """What would be installed, to the byte, and what of the folder would not."""
+    """What would be installed, byte for byte, and which files of the folder would not."""
 
     name: str
     description: str
@@ -31,8 +31,8 @@ class InstallPlan(Struct, frozen=True):
 
 
 def plan_folder(folder: Path, name: str = "", adapt: Callable[[str], str] = str) -> InstallPlan:
-    """The folder as a skill named as its document says, or `name`. `adapt` makes the document one of the open
-    format, if it is another one. Raises Refused with advice."""
+    """Return the folder as a skill with the name in its document, or `name`. `adapt` converts a foreign
+    document to the open format. Raises Refused with advice."""
     if not os.path.lexists(folder / DOCUMENT):
         raise Refused(f"{one_line(str(folder), 200)} has no {DOCUMENT}, so it is not a skill.")
     return plan_install(*_gathered(folder), name, adapt)
@@ -41,7 +41,7 @@ def plan_folder(folder: Path, name: str = "", adapt: Callable[[str], str] = str)
 def plan_install(
     files: dict[str, bytes], left: tuple[str, ...], name: str = "", adapt: Callable[[str], str] = str
 ) -> InstallPlan:
-    """Files from wherever as a skill. Raises Refused with advice."""
+    """Return files from any source as a skill. Raises Refused with advice."""
     if DOCUMENT not in files:
         raise Refused(f"There is no {DOCUMENT} in there, so it is not a skill.")
     text = adapt(decode(DOCUMENT, files[DOCUMENT]))
@@ -54,7 +54,7 @@ def plan_install(
 
 
 def is_left(path: str) -> bool:
-    """Whether a path is left out: hidden files, and those beside the document that are for people."""
+    """Tell whether a path is left out: hidden files, and those beside the document that are for people."""
     names = path.split("/")
     return any(name.startswith(".") or name == "__pycache__" for name in names) or (
         len(names) == 1 and _ABOUT.fullmatch(path) is not None
@@ -85,7 +85,7 @@ def _gathered(folder: Path) -> tuple[dict[str, bytes], tuple[str, ...]]:
 
 
 def _walk(folder: int, parent: str) -> Iterator[tuple[str, bytes | None]]:
-    """Each path with its content; None for what is left out."""
+    """Yield each path with its content; None for what is left out."""
     with os.scandir(folder) as entries:
         names = sorted(entry.name for entry in entries)
     for name in names:
@@ -127,6 +127,6 @@ def _content(folder: int, name: str, path: str) -> bytes:
 
 
 def _renamed(text: str, name: str) -> str:
-    """The document under another name. Its front matter has a name: it was read."""
+    """Return the document under another name. Its front matter has a name, since it was parsed."""
     start, front, rest = text.split(FENCE, 2)
     return FENCE.join((start, _NAME.sub(f"name: {name}", front, count=1), rest))

@@ -1,7 +1,7 @@
-"""Lay out the files of a skill so that commands can run its scripts, where skills are served from a database.
+"""Unpack the files of a skill so that commands can run its scripts, when a database serves the skills.
 
-What lies in a folder is named by the digest of all of it and compared with the ledger before each use, so a
-file that somebody changed or put there does not last. Commands can read these folders and cannot write them.
+A folder is named by the digest of its contents and compared with the ledger before each use, so a file that
+somebody changed or added does not last. Commands can read these folders but not write them.
 """
 
 import asyncio
@@ -14,18 +14,19 @@ from hone.files.tree import FileKind, FileTree
 from hone.knowledge.skills.facts import digest_files, split_facts, touches_scripts
 
 LASTS = 30 * 86_400 * 10**9
-"""Nanoseconds that the files of another version stay."""
+"""Nanoseconds for which the files of another version stay."""
 
 
 class LaidOutSkills:
-    """Puts the files of skills below one folder. They are approved: the ledger holds nothing that waits."""
+    """Puts the files of skills below one folder. They are approved: the ledger's contents hold nothing
+    pending."""
 
     def __init__(self, root: Path, now: Callable[[], int] = time.time_ns) -> None:
         self._root = root
         self._now = now
 
     async def describe(self, name: str, files: Mapping[str, bytes]) -> str:
-        """Return the sentence that says where the files of a skill lie; empty unless one of them can run."""
+        """Return the sentence that says where the files of a skill are; empty unless one of them can run."""
         if not touches_scripts({}, files):
             return ""
         try:
@@ -35,7 +36,7 @@ class LaidOutSkills:
         return f"To run its scripts, use its files in {place}/"
 
     def lay_out(self, name: str, files: Mapping[str, bytes]) -> Path:
-        """Return the folder that holds these files and nothing else. Raises StoreError."""
+        """Return the folder with exactly these files. Raises StoreError."""
         own, tree = split_facts(files)[0], FileTree(self._root)
         folder = f"{name}/{digest_files(files)[:32]}"
         with tree.lock():
@@ -52,7 +53,7 @@ class LaidOutSkills:
         return self._root / folder
 
     def _remove_old(self, tree: FileTree, folder: str) -> None:
-        """Remove another version, unless a conversation may still run scripts from it."""
+        """Remove other versions, unless a conversation may still run scripts from them."""
         lying = tree.listing(folder)
         if all(each.glance.modified < self._now() - LASTS for each in lying):
             for each in lying:

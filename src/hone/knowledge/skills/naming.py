@@ -58,7 +58,7 @@ _FRAME = regex(
 
 
 def check_name(name: str) -> str:
-    """The name as it is, if its letters are right. Raises Refused."""
+    """Return the name if its characters are valid. Raises Refused."""
     if len(name) > LONGEST or SHAPE.fullmatch(name) is None:
         raise Refused(
             f"{_shown(name)} cannot be the name of a skill: use 1 to {LONGEST} of a-z, 0-9 and single "
@@ -68,13 +68,13 @@ def check_name(name: str) -> str:
 
 
 def advise(name: str) -> str:
-    """Return advice about a name that would not be found again; empty if it is fine."""
+    """Return advice about a name that would be hard to find again; empty if it is fine."""
     flaw = _flaw(name)
     return f"{name} may not be found again: {flaw}. {ADVICE}." if flaw else ""
 
 
 def check_class(name: str) -> str:
-    """The name as it is, if it is right and stands for a class of task. Raises Refused."""
+    """Return the name if it is valid and describes a class of task. Raises Refused."""
     if flaw := _flaw(check_name(name)):
         raise Refused(f"A skill named {name} would not be found again: {flaw}. {ADVICE}.")
     return name
@@ -98,7 +98,7 @@ def _flaw(name: str) -> str:
 
 @cache
 def _libraries() -> frozenset[str]:
-    """Well-known libraries, tools and languages."""
+    """Return well-known libraries, tools and languages."""
     return frozenset(Path(__file__).with_name("libraries.txt").read_text(encoding="utf-8").split())
 
 

@@ -1,4 +1,4 @@
-"""Which files a skill may hold besides its document, and how large it may be. No disk access."""
+"""Check which files a skill may hold besides its document, and how large it may be. No disk access."""
 
 import re
 import unicodedata
@@ -11,12 +11,12 @@ from hone.core.visible import one_line, visible
 
 FOLDERS = ("references", "templates", "scripts", "assets")
 DEEPEST = 4
-"""Names below one of the folders, the file's included."""
+"""The deepest nesting below one of the folders, the file included."""
 LONGEST_NAME, LONGEST_PATH = 100, 200
 DOCUMENT_CHARACTERS = 100_000
 FILE_BYTES = 2**20
 FILES, BYTES = 200, 10 * 2**20
-"""Of a skill as a whole."""
+"""For a skill as a whole."""
 
 _BYTES_OF_A_NAME = 255
 _SIGNS = ". _ - + @ , ( )"
@@ -24,7 +24,7 @@ _DEVICE = regex(r"(con|prn|aux|nul|conin|conout|com\d|lpt\d) *(\..*)?", re.IGNOR
 
 
 def check(path: str) -> str:
-    """The path of a support file that is to be written, as it was given. Raises Refused with advice."""
+    """Return the path of a support file to write, unchanged. Raises Refused with advice."""
     _spare_document(path)
     folder, slash, _ = path.partition("/")
     if folder not in (*FOLDERS, CHECKS.rstrip("/")) or not slash:
@@ -33,8 +33,8 @@ def check(path: str) -> str:
 
 
 def accept(path: str) -> str:
-    """The path of a support file that came with a skill: those from elsewhere have other folders, too. Raises
-    Refused with advice."""
+    """Return the path of a support file that came with a skill: those from elsewhere may be in other folders.
+    Raises Refused with advice."""
     _spare_document(path)
     names = path.split("/")
     if path.startswith("@"):
@@ -55,7 +55,8 @@ def _spare_document(path: str) -> None:
 
 
 def weigh(files: Mapping[str, bytes]) -> None:
-    """The document and the support files together; facts weigh nothing. Raises Refused with advice."""
+    """Check the size of the document and the support files together; facts do not count. Raises Refused with
+    advice."""
     sizes = {path: len(data) for path, data in files.items() if not path.startswith("@")}
     if len(sizes) > FILES:
         raise Refused(
@@ -81,7 +82,8 @@ def weigh(files: Mapping[str, bytes]) -> None:
 
 
 def _part(paths: Iterable[str]) -> None:
-    """Where case does not count, or a file has the name of a folder, one would take the other's place."""
+    """Refuse clashing paths. If case does not count, or a file has the name of a folder, one would replace
+    the other."""
     seen: dict[str, tuple[str, bool]] = {}
     for path in sorted(paths):
         names = path.split("/")
@@ -93,7 +95,7 @@ def _part(paths: Iterable[str]) -> None:
 
 
 def _fault(name: str) -> str:
-    """What is wrong with one name of a path; nothing if it is fit for every file system."""
+    """Return what is wrong with one name of a path; nothing if every file system accepts it."""
     if name in ("", ".", "..") or name[0] == "." or name[-1] in ". " or name[0] == " ":
         return "no part of it may be empty, begin with a dot or space, or end with one"
     if len(name) > LONGEST_NAME or len(name.encode(errors="replace")) > _BYTES_OF_A_NAME:

@@ -1,4 +1,4 @@
-"""Report suspicious content in a file from elsewhere. The report advises a person; it is no boundary."""
+"""Report suspicious content in a file from elsewhere. The report advises a person; it is not a boundary."""
 
 import re
 from collections.abc import Iterator
@@ -60,13 +60,14 @@ _PROSE = {
         r"<(?:img|iframe|script|link|object)\b[^>]{0,300}https?://",
     ),
 }
-"""No pattern here looks at a text more than once over: files from elsewhere may be made to take long."""
+"""No pattern here reads a text more than once: a file from elsewhere may try to slow it down."""
 _UNSEEN = 12
-"""Characters of a comment that may be worth a look."""
+"""The fewest characters of a suspicious comment."""
 
 
 def oddities(path: str, data: bytes, *, runs: bool) -> tuple[str, ...]:
-    """`runs`: it is a script. Each with the line it was first seen in, if it has lines."""
+    """Return suspicious content, each with the line of its first occurrence, if it has lines. `runs`: it is a
+    script."""
     return tuple(dict.fromkeys(_found(data, runs=runs or not path.lower().endswith((".md", ".txt")))))
 
 
@@ -94,7 +95,7 @@ def _found(data: bytes, *, runs: bool) -> Iterator[str]:
 
 
 def _comment(text: str) -> int | None:
-    """Where the first comment of some length begins."""
+    """Return where the first long comment begins."""
     start = text.find("<!--")
     while start >= 0:
         end = text.find("-->", start)
@@ -107,7 +108,7 @@ def _comment(text: str) -> int | None:
 
 
 def _text(data: bytes) -> tuple[str | None, str]:
-    """As it would be read, and in which encoding, if that is not the usual one."""
+    """Return the text as a reader decodes it, and its encoding, if that is unusual."""
     for mark, encoding in _MARKS.items():
         if data.startswith(mark):
             return _decoded(data, encoding), encoding.upper()

@@ -14,15 +14,15 @@ from hone.core.skill import ListedSkill, SkillHits, SkillMatches, SkillWords, to
 from hone.core.value import replace
 
 CANDIDATES = 120
-"""How many to take from the store for a good ranking."""
+"""How many to fetch from the store for a good ranking."""
 ALIKE = 0.6
-"""From here on two skills are so much alike that one may do."""
+"""The similarity from which one of two skills may suffice."""
 
 
 class Fit(Struct, frozen=True):
     """How well a skill fits a task. `score` orders skills. `shared` is how many content words of the task it
-    has; `weight` and `front` say how rare those are, and those in its name and description: a word that no
-    other skill has counts nearly one."""
+    has; `weight` and `front` are their rarity, and that of those in its name and description: a word that no
+    other skill has counts almost one."""
 
     skill: ListedSkill
     score: float
@@ -32,18 +32,18 @@ class Fit(Struct, frozen=True):
 
 
 Candidate = tuple[ListedSkill, SkillWords, float]
-"""A skill, its stems, and what the store's search gave it."""
+"""A skill, its stems, and its score in the store's search."""
 
-# Measured on tasks as users write them, beside 5,000 skills: tests/skills/routing.
+# Measured on tasks as users write them, against 5,000 skills: tests/skills/routing.
 _PLACES = (1.2, 1.1, 1.0)
-"""What a stem counts in the name, in the description and in the beginning of the body."""
+"""The weight of a stem in the name, in the description and in the beginning of the body."""
 _FOUND, _HINTED, _SURPLUS = 0.1, 0.2, 0.05
 MEANT, _MEANING = 50, 0.5
-"""How many skills are compared by meaning, too, and what that counts beside the words."""
+"""How many skills to compare by meaning, too, and the weight of that relative to words."""
 NAMED = 5
-"""How many skills are named unasked."""
+"""The most skills to name unasked."""
 _SHARED, _WEIGHT, _IN_FRONT = 2, 0.95, 0.4
-"""What is close: so that less than 5 of 100 turns of small talk bring up a skill."""
+"""Thresholds under which less than 5 of 100 turns of small talk bring up a skill."""
 NOTHING = SkillMatches((), {}, 0)
 
 _APOSTROPHE = regex(r"['’](?:s|t|re|ve|ll|d|m)\b")
@@ -55,22 +55,22 @@ _EMPTY = regex(r"a|an|and|are|at|be|by|do|for|i|in|is|it|my|of|on|or|our|that|th
 
 
 def words(query: str) -> list[str]:
-    """What to search for: each word once, without those of every sentence unless there are no others.
-    Small words stay: where the large ones are in no skill, they are all there is to go by."""
+    """Return what to search for: each word once, without stop words unless there are no others. Common words
+    stay: if no skill has the rare ones, they are the only evidence."""
     found = _tokens(query)
     return [word for word in found if not _EMPTY.fullmatch(word)] or found
 
 
 def content_words(query: str) -> list[str]:
-    """Return the words of a task that tell what it is about; if there are none, all of them."""
+    """Return the words of a task that tell its subject; if there are none, all of them."""
     found = _tokens(query)
     return [word for word in found if not _is_common(word)] or found
 
 
 def rank(query: str, candidates: Sequence[Candidate], known: SkillMatches = NOTHING) -> list[Fit]:
-    """Best first. What counts: how much of the task the beginning of a skill speaks of, the small words as a
-    hint between equals, the store's own score, and how much a name promises that nobody asked for. `known`
-    tells how rare each word is."""
+    """Rank skills, best first: by how much of the task the beginning of a skill covers, by common words as a
+    tie-breaker, by the store's own score, and by how much a name promises that nobody asked for. `known` is
+    the rarity of each word."""
     content, every = content_stems(query), _stems(" ".join(word for word in _tokens(query) if len(word) > 1))
     hits = [words.find(content | every) for _, words, _ in candidates]
     task = _Task.of(content, every, hits, known)
@@ -83,8 +83,8 @@ def rank(query: str, candidates: Sequence[Candidate], known: SkillMatches = NOTH
 
 
 def blend(ranked: Sequence[Fit], meanings: Sequence[float]) -> list[Fit]:
-    """Rank the first of these anew, by words and by meaning. `meanings` are from -1 to 1, one for each of the
-    first; what has none stays behind them."""
+    """Rerank the first ones by words and by meaning. `meanings` are from -1 to 1, one for each of the first;
+    those without one stay behind them."""
     best = max((fit.score for fit in ranked), default=0.0) or 1.0
     first = [
         replace(fit, score=(1 - _MEANING) * fit.score / best + _MEANING * meaning)
@@ -94,8 +94,8 @@ def blend(ranked: Sequence[Fit], meanings: Sequence[float]) -> list[Fit]:
 
 
 def choose_close(ranked: Sequence[Fit]) -> list[ListedSkill]:
-    """Return what may be named unasked: nothing unless one of the first is close to the task, and beside it
-    those that share a good part of the task, too."""
+    """Return what may be named unasked: nothing unless one of the first is close to the task, and then also
+    those that share a good part of it."""
     first = ranked[:NAMED]
     if not any(fit.shared >= _SHARED and fit.weight >= _WEIGHT and fit.front >= _IN_FRONT for fit in first):
         return []
@@ -105,7 +105,7 @@ def choose_close(ranked: Sequence[Fit]) -> list[ListedSkill]:
 def similar(
     name: str, description: str, candidates: Sequence[Candidate], threshold: float = ALIKE
 ) -> list[ListedSkill]:
-    """Those that share most of their name and description with this one, most alike first."""
+    """Return those that share most of their name and description with this one, most similar first."""
     wanted = _gist(name, description)
     scored = [(_likeness(wanted, _gist(each.name, each.description)), each) for each, *_ in candidates]
     found = [(-likeness, each.name, each) for likeness, each in scored if likeness >= threshold]
@@ -113,8 +113,8 @@ def similar(
 
 
 class _Task(Struct, frozen=True):
-    """The stems of a task with their weights: the fewer skills have one, the more it tells. `told` are those
-    that some skill has: content words, or all of them if there are none. `unit` is the most one can weigh."""
+    """The stems of a task with their weights: the fewer skills have one, the higher. `told` are those that
+    some skill has: content words, or all of them if there are none. `unit` is the highest possible weight."""
 
     content: frozenset[str]
     told: Mapping[str, float]
@@ -148,7 +148,7 @@ class _Task(Struct, frozen=True):
         )
 
     def share(self, hits: SkillHits) -> tuple[int, float, float]:
-        """Return how many content words a skill has, how rare they are, and those in its front."""
+        """Return how many content words a skill has, and the rarity of these and of those in its front."""
         shared = self.content & hits.all
         front = shared & (hits.name | hits.description)
         return len(shared), _sum(self.told, shared) / self.unit, _sum(self.told, front) / self.unit
@@ -166,7 +166,7 @@ def _gist(name: str, description: str) -> tuple[frozenset[str], frozenset[str]]:
 def _likeness(
     one: tuple[frozenset[str], frozenset[str]], other: tuple[frozenset[str], frozenset[str]]
 ) -> float:
-    """From 0 to 1: the larger of how alike the names are and how alike all words are."""
+    """Return the larger of the similarities of the names and of all words, from 0 to 1."""
     names, texts = (_shared(one[0], other[0]), _shared(one[0] | one[1], other[0] | other[1]))
     return max(names, texts)
 
@@ -176,7 +176,7 @@ def _shared(one: frozenset[str], other: frozenset[str]) -> float:
 
 
 def _tokens(text: str) -> list[str]:
-    """Words in lower case, each once. Parts of identifiers, and the whole of what is written with humps."""
+    """Return lowercase words, each once: parts of identifiers, and the whole of camel-case ones."""
     plain = _JOINED.sub(r"\1-\2 \1\2", _APOSTROPHE.sub("", text))
     parts = _WORD.findall(_HUMP.sub(" ", plain))
     return list(dict.fromkeys(word.lower() for word in [*_WORD.findall(plain), *parts]))
@@ -187,7 +187,7 @@ def _stems(text: str) -> frozenset[str]:
 
 
 def content_stems(text: str) -> frozenset[str]:
-    """Return the stems of the words that tell what a text is about."""
+    """Return the stems of the words that tell a text's subject."""
     return _stems(" ".join(word for word in _tokens(text) if not _is_common(word)))
 
 
@@ -197,5 +197,5 @@ def _is_common(word: str) -> bool:
 
 @cache
 def _common() -> frozenset[str]:
-    """Words of every sentence, of asking and of dates: they are in any task."""
+    """Return stop words, and words of questions and dates, which are in any task."""
     return frozenset(Path(__file__).with_name("common.txt").read_text(encoding="utf-8").split())

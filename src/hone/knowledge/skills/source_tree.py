@@ -22,7 +22,7 @@ class SourceTree(Struct, frozen=True):
 
 
 def pick(tree: SourceTree, folder: str = "", name: str = "") -> InstallPlan:
-    """The skill in `folder`, or the only one there is. Raises Refused with advice."""
+    """Return the skill in `folder`, or the only one there is. Raises Refused with advice."""
     root = _root(tree, folder.strip("/"))
     paths = {path.removeprefix(root): path for path in (*tree.sizes, *tree.faults) if path.startswith(root)}
     left = tuple(sorted(path for path in paths if is_left(path)))
@@ -33,7 +33,7 @@ def pick(tree: SourceTree, folder: str = "", name: str = "") -> InstallPlan:
 
 
 def _root(tree: SourceTree, folder: str) -> str:
-    """What the skill's paths begin with."""
+    """Return the prefix of the skill's paths."""
     documents = [path for path in (*tree.sizes, *tree.faults) if path.rpartition("/")[2] == DOCUMENT]
     roots = sorted({path.removesuffix(DOCUMENT) for path in documents})
     if folder:
@@ -55,7 +55,7 @@ def _named(roots: Sequence[str]) -> str:
 
 
 def _sound(tree: SourceTree, wanted: Mapping[str, str]) -> None:
-    """Before a byte is read."""
+    """Check the tree before a byte is read."""
     faults = {path: tree.faults[whole] for path, whole in wanted.items() if whole in tree.faults}
     sizes = {path: tree.sizes[whole] for path, whole in wanted.items() if whole in tree.sizes}
     most = f"is larger than {FILE_BYTES:,} bytes"
@@ -66,7 +66,7 @@ def _sound(tree: SourceTree, wanted: Mapping[str, str]) -> None:
 
 
 def refuse(faults: Iterable[str]) -> None:
-    """Raises Refused that names all of them, if there are any."""
+    """Raise Refused with all faults, if there are any."""
     found = [one_line(fault, 300) for fault in faults]
     if found:
         more = f"\n  and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
@@ -75,7 +75,7 @@ def refuse(faults: Iterable[str]) -> None:
 
 
 def find_fault(path: str) -> str:
-    """Why no honest archive has such a path; empty if one may."""
+    """Return why no honest archive has such a path; empty if one may."""
     if "\0" in path or "\\" in path or any(ord(letter) < 32 for letter in path):
         return "has signs in its name that are no part of a path"
     if path.startswith("/") or path[1:2] == ":":

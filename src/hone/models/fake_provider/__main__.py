@@ -13,7 +13,7 @@ from hone.models.scripted import SCRIPTS, load
 
 
 def _chosen(fault: str | None) -> str | Choice | None:
-    """NAME, or NAME:COUNT for one that ends after some calls."""
+    """Parse NAME, or NAME:COUNT for a fault that ends after some calls."""
     name, colon, count = (fault or "").partition(":")
     return first(int(count), name) if colon else fault
 

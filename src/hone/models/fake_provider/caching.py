@@ -12,7 +12,7 @@ from hone.core.regex import regex
 from hone.models.cacherules import CacheMarking, CacheRule, find_rule
 from hone.models.fake_provider.shapes import Format
 
-# Inside a string the quotes would be escaped: these are found as keys and nowhere else.
+# Inside a string the quotes would be escaped, so these only match as keys.
 _MARKER = regex(rb'"(?:cache_control|prompt_cache_breakpoint)"\s*:\s*\{[^{}]*\}')
 _KEY = regex(rb'"prompt_cache_key"\s*:\s*"([^"]*)"')
 _EXPLICIT = regex(rb'"prompt_cache_options"\s*:\s*\{[^{}]*"mode"\s*:\s*"explicit"')
@@ -21,14 +21,14 @@ _COMMA = regex(rb"\s*,")
 _BRACE = regex(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[{}]', re.DOTALL)
 _END = regex(rb"\]\s*\}\s*\Z")
 BLOCK = 128
-"""Tokens that OpenAI's older models read from the cache together."""
+"""OpenAI's older models read the cache in units of this many tokens."""
 MOST = 4
-"""Places at which one request can write to a cache."""
+"""The most places where one request can write to a cache."""
 
 
 class Tokens(Struct, frozen=True):
-    """`total` is the whole prompt, `cached` was read from the cache, `written` put into it, and `extended` of
-    that for the longer window."""
+    """`total` is the whole prompt, `cached` was read from the cache, `written` was written to it, and
+    `extended` is the part written for the longer window."""
 
     total: int
     cached: int = 0
@@ -37,8 +37,8 @@ class Tokens(Struct, frozen=True):
 
 
 class Prefixes:
-    """OpenAI's older models and local servers: whatever a request has in common with the beginning of one of
-    the last `recall`, unless that was too long ago or is too short."""
+    """The cache of OpenAI's older models and local servers: whatever a request shares with the start of one
+    of the last `recall` requests, unless that was too long ago or is too short."""
 
     def __init__(self, rule: CacheRule, recall: int, clock: Clock) -> None:
         self._rule = rule
@@ -46,7 +46,7 @@ class Prefixes:
         self._past: deque[tuple[bytes, float]] = deque(maxlen=recall)
 
     def count(self, body: bytes) -> Tokens:
-        """What this request finds in the cache; from then on it is there itself."""
+        """Return what this request finds in the cache, and add the request to it."""
         prompt, now = unclosed(body), self._clock.monotonic()
         best, opening = 0, prompt[:1]
         for past, until in reversed(self._past):
@@ -65,7 +65,7 @@ class Prefixes:
 
 
 class CacheEntry(Struct):
-    """A prefix that is kept: its length in bytes, for how many seconds, until when, and who last used it."""
+    """A cached prefix: its length in bytes, its window in seconds, its expiry, and its last user."""
 
     length: int
     seconds: float
@@ -74,10 +74,10 @@ class CacheEntry(Struct):
 
 
 class Breakpoints:
-    """Anthropic and OpenAI's newest models: what one request wrote at a mark is read by a later one with a
-    mark at the same place, over the same bytes, in time. Anthropic also looks at 20 blocks before a mark; a
-    client must be exact here. Unless a request says that it sets all marks, OpenAI adds one at its end and
-    looks at all earlier ones."""
+    """The cache of Anthropic and OpenAI's newest models. What one request wrote at a mark is read by a later
+    request with a mark at the same place, over the same bytes, in time. Anthropic also looks at 20 blocks
+    before a mark; clients must be exact here. Unless a request says that it sets all marks, OpenAI adds one
+    at its end and looks at all earlier ones."""
 
     def __init__(self, rule: CacheRule, recall: int, clock: Clock) -> None:
         self._rule = rule
@@ -116,7 +116,7 @@ class Breakpoints:
         self._entries = {key: each for key, each in kept if now <= each.until and each.request >= oldest}
 
     def _read(self, digests: dict[int, bytes]) -> int:
-        """Return how far the cache reaches. Whatever is read is kept for another while."""
+        """Return how far the cache reaches. Each read renews an entry."""
         found = [(end, key) for end, key in digests.items() if key in self._entries]
         for end, key in found:
             self._keep(key, end, self._entries[key].seconds)
@@ -127,7 +127,8 @@ class Breakpoints:
 
 
 def _billed(prompt: bytes, cached: int, written: Iterable[tuple[int, float]], rule: CacheRule) -> Tokens:
-    """Bill what is new up to the last mark with the longer window at that price, and the rest as usual."""
+    """Bill new text up to the last mark with the longer window at that window's price, and the rest as
+    usual."""
     ends = {end: seconds > rule.lasts for end, seconds in written}
     last = max(ends, default=cached)
     longer = max((end for end, extended in ends.items() if extended), default=cached)
@@ -145,8 +146,8 @@ def _digests(prompt: bytes, places: Iterable[int]) -> dict[int, bytes]:
 
 
 class Billing:
-    """The caches of all models, each by its provider's rule: that of Anthropic for its format, of OpenRouter
-    for names with a slash, of OpenAI for all others. `rule`, if there is one, holds for every model."""
+    """The caches of all models, each by its provider's rule: Anthropic's for its format, OpenRouter's for
+    names with a slash, OpenAI's for all others. `rule`, if given, applies to every model."""
 
     def __init__(self, recall: int, clock: Clock, rule: CacheRule | None = None) -> None:
         self._recall = recall
@@ -155,7 +156,7 @@ class Billing:
         self._caches: dict[tuple[Format, str, bytes], Prefixes | Breakpoints] = {}
 
     def count(self, format: Format, model: str, body: bytes) -> Tokens:
-        """Count a request's tokens. Requests with different cache keys do not meet."""
+        """Count a request's tokens. Requests with different cache keys share nothing."""
         key = _KEY.search(body)
         place = (format, model, key[1] if key else b"")
         if place not in self._caches:
@@ -178,13 +179,14 @@ def is_misordered(body: bytes) -> bool:
 
 
 def unclosed(body: bytes) -> bytes:
-    """The body without its last brackets, so that a longer conversation can begin with a shorter one."""
+    """Return the body without its last brackets, so that a longer conversation can begin with a shorter
+    one."""
     end = _END.search(body, max(0, len(body) - 64))
     return body[: end.start()] if end else body
 
 
 def shared(one: bytes, other: bytes, known: int = 0) -> int:
-    """The length of the common beginning, of which `known` bytes are known."""
+    """Return the length of the common beginning, of which `known` bytes are known."""
     low, high = known, min(len(one), len(other))
     if one.startswith(other) or other.startswith(one):
         return high
@@ -198,7 +200,7 @@ def shared(one: bytes, other: bytes, known: int = 0) -> int:
 
 
 def unmarked(body: bytes) -> tuple[bytes, list[int]]:
-    """The prompt without its cache markers, and where in it each marked block ends."""
+    """Return the prompt without its cache marks, and where in it each marked block ends."""
     plain, marks = find_marks(body)
     return plain, [end for end, _ in marks]
 
@@ -224,7 +226,7 @@ def find_marks(body: bytes) -> tuple[bytes, Sequence[tuple[int, bytes]]]:
 
 
 def _closing(plain: bytes, place: int) -> int:
-    """Where the object ends that `place` is in."""
+    """Return the end of the object around `place`."""
     depth = 0
     for found in _BRACE.finditer(plain, place):
         if found[0] == b"{":

@@ -39,7 +39,7 @@ def _size(data: Iterable[bytes]) -> int:
 
 
 def _fixed(*pieces: bytes, pace: float = 0.0, hangs: bool = False) -> Raw:
-    """The same bytes, whatever the script says."""
+    """Return the same bytes, whatever the script says."""
     return Raw(lambda _, __: iter(pieces), pace, hangs)
 
 
@@ -48,7 +48,7 @@ def _answer(status: str, body: bytes, *lines: str) -> Raw:
 
 
 def _whole(*lines: str, length: Callable[[list[bytes]], int] = _size) -> Raw:
-    """All events in one body, after a head with these lines."""
+    """Return all events in one body, after a head with these lines."""
 
     def make(_: Format, events: list[Event]) -> Iterator[bytes]:
         data = _plain(events)
@@ -59,7 +59,7 @@ def _whole(*lines: str, length: Callable[[list[bytes]], int] = _size) -> Raw:
 
 
 def _part(beat: Beat, format: Format) -> tuple[list[bytes], bytes]:
-    """The events before the first piece of a kind of content, and one that brings more of it."""
+    """Return the events before the first piece of a kind of content, and one more such piece."""
     parts: dict[Beat, Part] = {
         Beat.TEXT: Text("again and again and again "),
         Beat.THINKING: Thinking("over and over "),
@@ -71,7 +71,7 @@ def _part(beat: Beat, format: Format) -> tuple[list[bytes], bytes]:
 
 
 def _flood(beat: Beat) -> Make:
-    """A reply that never ends, as fast as it is read."""
+    """Send a reply that never ends, as fast as it is read."""
 
     def make(format: Format, _: list[Event]) -> Iterator[bytes]:
         opening, more = _part(beat, format)
@@ -81,7 +81,7 @@ def _flood(beat: Beat) -> Make:
 
 
 def _drip(beat: Beat) -> Make:
-    """The same, one event at a time."""
+    """Send a reply that never ends, one event at a time."""
 
     def make(format: Format, _: list[Event]) -> Iterator[bytes]:
         opening, more = _part(beat, format)
@@ -91,7 +91,7 @@ def _drip(beat: Beat) -> Make:
 
 
 def _calls(format: Format, _: list[Event]) -> Iterator[bytes]:
-    """More calls than any model makes, each of them small."""
+    """Send more calls than any model makes, each of them small."""
     calls = tuple(ToolCall(f"call_{number}", "todo", "{}") for number in range(20_000))
     reply = Reply(Message(Role.ASSISTANT, calls), Finish.CALLS)
     yield STREAM
@@ -100,7 +100,7 @@ def _calls(format: Format, _: list[Event]) -> Iterator[bytes]:
 
 
 def _hanging(beat: Beat | None) -> Raw:
-    """Stops in the middle of this kind of content without closing; None: before any."""
+    """Stop in the middle of this kind of content without closing; None: before any."""
 
     def make(format: Format, _: list[Event]) -> Iterator[bytes]:
         if beat is None:
@@ -112,7 +112,7 @@ def _hanging(beat: Beat | None) -> Raw:
 
 
 def _after(*pieces: bytes, again: bytes = b"", pace: float = 0.0) -> Raw:
-    """The whole reply without the end of its response, then these pieces, then more without end."""
+    """Send the whole reply without the end of its response, then these pieces, then more without end."""
 
     def make(_: Format, events: list[Event]) -> Iterator[bytes]:
         return chain([STREAM, *chunks(_plain(events)), *pieces], repeat(again) if again else ())
@@ -121,7 +121,7 @@ def _after(*pieces: bytes, again: bytes = b"", pace: float = 0.0) -> Raw:
 
 
 def _insert(line: bytes) -> Make:
-    """Puts a line between the events of a reply."""
+    """Insert a line between the events of a reply."""
 
     def make(_: Format, events: list[Event]) -> Iterator[bytes]:
         data = _plain(events)
@@ -131,13 +131,13 @@ def _insert(line: bytes) -> Make:
 
 
 def _slow(_: Format, events: list[Event]) -> Iterator[bytes]:
-    """The whole response, byte for byte."""
+    """Send the whole response, byte by byte."""
     data = b"".join((STREAM, *chunks(_plain(events)), END))
     return (data[at : at + 1] for at in range(len(data)))
 
 
 def _usage(change: Callable[[Any], Any]) -> Make:
-    """Changes each report of usage, wherever the format has it."""
+    """Change each report of usage, wherever the format puts it."""
 
     def changed(value: Any) -> Any:
         if not isinstance(value, dict):
@@ -241,4 +241,4 @@ DISORDER: Mapping[str, Raw] = {
     "usage-words": Raw(_usage(lambda _: "a lot")),
     "usage-missing": Raw(_usage(lambda _: None)),
 }
-"""Responses that no documentation mentions, and proxies, gateways and broken servers send all the same."""
+"""Responses that no documentation mentions, but that proxies, gateways and broken servers send."""

@@ -42,13 +42,13 @@ class Refusal(Struct, frozen=True):
 
 
 class Absence(Struct, frozen=True):
-    """No answer at all. `refused` is not in a server's power, since there is none: see `refusing`."""
+    """No answer at all. A server cannot refuse a connection, since it would have to run: see `refusing`."""
 
     how: Literal["refused", "reset", "silent"]
 
 
 class Twist(Struct, frozen=True):
-    """A reply that goes wrong: in what is said, or on its way. Where `torn`, the response has no end."""
+    """A reply that goes wrong, in its content or on its way. If `torn`, the response has no end."""
 
     alter: Callable[[Reply], Reply] = lambda reply: reply
     bend: Bend | None = None
@@ -56,11 +56,11 @@ class Twist(Struct, frozen=True):
 
 
 Make = Callable[[Format, list[Event]], Iterator[bytes]]
-"""The format and the events of an honest reply → the pieces of a response, from its first byte on."""
+"""Turns the format and the events of a normal reply into the pieces of a response, from its first byte on."""
 
 
 class Raw(Struct, frozen=True):
-    """Bytes as they stand, `pace` seconds between the pieces. Where it `hangs`, the connection stays open."""
+    """Raw bytes, with `pace` seconds between the pieces. If it `hangs`, the connection stays open."""
 
     make: Make
     pace: float = 0.0
@@ -69,11 +69,11 @@ class Raw(Struct, frozen=True):
 
 Fault = Refusal | Absence | Twist | Raw
 Choice = Callable[[int], str | None]
-"""The number of a model call, from 0 → the fault that meets it."""
+"""Maps the number of a model call, from 0, to its fault."""
 
 
 def error(format: Format, status: int, message: str, code: str | None = None) -> bytes:
-    """A sentence in the provider's shape."""
+    """Return an error in the provider's format."""
     type_, usual, kind = _KINDS[status]
     if format != "anthropic":
         shape = {"message": message, "type": type_, "param": None, "code": code or usual}
@@ -82,7 +82,7 @@ def error(format: Format, status: int, message: str, code: str | None = None) ->
 
 
 def refuse(status: int, message: str, other: str = "", **headers: str) -> Refusal:
-    """`other` is Anthropic's wording, where it differs."""
+    """Return a refusal. `other` is Anthropic's wording, if it differs."""
     bodies: dict[Format, bytes] = {
         "openai": error("openai", status, message),
         "anthropic": error("anthropic", status, other or message),
@@ -92,13 +92,14 @@ def refuse(status: int, message: str, other: str = "", **headers: str) -> Refusa
 
 
 def first(count: int, name: str) -> Choice:
-    """The first calls fail, then it works."""
+    """Fail the first calls, then work."""
     return lambda number: name if number < count else None
 
 
 @contextmanager
 def refusing() -> Iterator[str]:
-    """An address where every connection is refused: bound, so that nobody else gets it, but deaf."""
+    """Yield an address where every connection is refused: it is bound, so that nobody else gets it, but
+    nothing listens."""
     with socket.socket() as door:
         door.bind(("127.0.0.1", 0))
         yield f"http://127.0.0.1:{door.getsockname()[1]}"
@@ -128,7 +129,7 @@ def _shortened(reply: Reply, finish: Finish) -> Reply:
 
 
 def _cut(beat: Beat, share: float) -> Bend:
-    """Ends when this share of the events of this kind is out."""
+    """Stop after this share of the events of this kind."""
 
     def bend(_: Format, events: list[Event]) -> list[Event]:
         places = [index for index, event in enumerate(events) if event[0] is beat]
@@ -145,7 +146,7 @@ def _nonsense(format: Format, events: list[Event]) -> list[Event]:
 
 
 def _interjection(format: Format, events: list[Event]) -> list[Event]:
-    """Providers report trouble that comes after the 200 as an event."""
+    """Send an error as an event, as providers do for trouble after the 200."""
     data = error(format, 529, "Overloaded")
     if format == "responses":
         shape = {"type": "error", "code": "server_error", "message": "Overloaded", "param": None}

@@ -33,12 +33,12 @@ _RULING = ("system", "developer")
 
 
 class Malformed(Exception):
-    """The body is not strict JSON, or not in the provider's shape; the text says where."""
+    """The body is not strict JSON, or not in the provider's format. The text says where."""
 
 
 class InputItem(Struct, frozen=True, eq=False):
-    """One message as it was sent, and in our own words. It is compared by identity: a conversation is sent
-    again with every call, and the same bytes give the same item, unless they are too large to be kept."""
+    """One message as sent, and as our own values. It is compared by identity: a conversation is sent again
+    with every call, and the same bytes give the same item, unless they are too large to keep."""
 
     sent: shapes.Said | shapes.Entry | shapes.Given
     system: str
@@ -47,7 +47,7 @@ class InputItem(Struct, frozen=True, eq=False):
 
 
 class ParsedRequest(Struct, frozen=True):
-    """`head` is the request but for its messages."""
+    """`head` is the request without its messages."""
 
     head: shapes.Chat | shapes.Messages | shapes.Respond
     items: tuple[InputItem, ...]
@@ -79,7 +79,7 @@ _HEADS: Mapping[shapes.Format, Callable[[bytes], shapes.Chat | shapes.Messages |
 
 def parse(format: shapes.Format, body: bytes) -> ParsedRequest:
     try:
-        # What is kept raw is not looked into, so the letters are checked here.
+        # Raw parts are not decoded, so their characters are checked here.
         body.decode()
         head = _HEADS[format](body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -133,7 +133,7 @@ def _picture(url: str) -> Image:
 
 
 def _given(item: shapes.Given, raw: bytes) -> Iterator[Message]:
-    """What an item says. Those of one reply are put together later."""
+    """Yield the content of an item. Items of one reply are joined later."""
     match item:
         case shapes.MessageItem("assistant", content):
             yield Message(Role.ASSISTANT, (Text(_plain(content)),))
@@ -155,7 +155,7 @@ def _seen(part: shapes.InputText | shapes.InputImage | shapes.OutputText) -> Par
 
 
 def _merged(messages: Iterable[Message]) -> Iterator[Message]:
-    """Items of the assistant that stand next to each other are one reply."""
+    """Join consecutive items of the assistant into one reply."""
     for role, group in groupby(messages, key=lambda message: message.role):
         if role is Role.ASSISTANT:
             yield Message(role, tuple(part for message in group for part in message.parts))
@@ -177,7 +177,7 @@ def _spoken(said: shapes.AssistantSaid) -> Iterator[Part]:
 
 
 def _messages(entry: shapes.Entry) -> Iterator[Message]:
-    """Results are messages of their own with us, whatever else the user's message holds."""
+    """Split a user's message: our format has results as separate messages."""
     parts: list[Part] = []
     for block in entry.blocks:
         if isinstance(block, shapes.ResultBlock):
@@ -190,7 +190,7 @@ def _messages(entry: shapes.Entry) -> Iterator[Message]:
 
 
 def _noted(parts: list[Part]) -> tuple[Part, ...]:
-    """A note and a reminder that the user's words begin with are not theirs."""
+    """Separate a note and a reminder from the user's words after them."""
     told: list[Part] = []
     for unframe in (untold, unreminded):
         match parts:

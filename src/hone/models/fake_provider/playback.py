@@ -27,7 +27,7 @@ _FINISH = {
 
 
 class Beat(Enum):
-    """What an event carries: what can be cut in the middle must be told apart."""
+    """What an event carries. Kinds of content that a test can cut in the middle are distinct."""
 
     FRAME = auto()
     THINKING = auto()
@@ -46,7 +46,7 @@ class Framing(Struct, frozen=True):
 
 
 def dump(value: Any) -> bytes:
-    """Compact JSON; half a surrogate pair, which a model can utter, goes out as its escape."""
+    """Return compact JSON. Half a surrogate pair, which a model can produce, is sent as its escape."""
     try:
         return msgspec.json.encode(value)
     except UnicodeEncodeError:
@@ -118,7 +118,7 @@ def _deltas(reply: Reply) -> Iterator[tuple[Beat, dict[str, Any]]]:
 
 
 def _thoughts(part: Thinking) -> Iterator[dict[str, Any]]:
-    """Reasoning that a router hands out in pieces comes as such: its text bit by bit, then the rest."""
+    """Split reasoning into pieces, as a router does: its text bit by bit, then the rest."""
     if not part.opaque:
         yield from ({"reasoning_content": word} for word in words(part.text))
         return
@@ -152,7 +152,7 @@ def _completion(reply: Reply, framing: Framing) -> dict[str, Any]:
 
 
 def _opening(kind: str, framing: Framing) -> dict[str, Any]:
-    """The same id each time, so that the same request again is answered with the same bytes."""
+    """Return the fields of every chunk. The id is constant, so that the same request gets the same bytes."""
     named = {"id": "chatcmpl-scripted-0", "object": kind, "created": 0, "model": framing.model}
     return {**named, "system_fingerprint": "scripted"}
 
@@ -188,7 +188,7 @@ def _events(reply: Reply, framing: Framing) -> Iterator[tuple[Beat, dict[str, An
 
 
 def _block(part: Part) -> tuple[dict[str, Any], list[dict[str, Any]], Beat]:
-    """How a part begins, and what then comes of it bit by bit."""
+    """Return how a part begins, and the pieces that follow."""
     match part:
         case Text(text):
             deltas = [{"type": "text_delta", "text": word} for word in words(text)]
@@ -206,7 +206,7 @@ def _block(part: Part) -> tuple[dict[str, Any], list[dict[str, Any]], Beat]:
 
 
 def _seal(text: str) -> str:
-    """The provider signs all reasoning that it shows, whether the script cares or not."""
+    """Sign all reasoning, as the provider does, whatever the script says."""
     return f"scripted-{digest(text.encode('utf-8', 'surrogatepass'))[:24]}"
 
 
@@ -235,7 +235,7 @@ def _whole_block(part: Part) -> dict[str, Any]:
 
 
 def _object(arguments: str) -> Any:
-    """The format has no room for arguments that are not JSON, except as a string."""
+    """Return arguments as an object. The format can hold arguments that are not JSON only as a string."""
     try:
         return msgspec.json.decode(arguments)
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):

@@ -1,7 +1,7 @@
-"""Hand out what a provider wants back, and check that it comes back byte for byte.
+"""Return what a provider wants back, and check that it comes back byte for byte.
 
-Responses seal reasoning in items. Chat completions do as the provider they stand for: `reasoning_content` is
-DeepSeek's rule, `reasoning_details` OpenRouter's, `thought_signature` Gemini's.
+Responses seal reasoning in items. Chat completions follow the provider that they imitate: `reasoning_content`
+is DeepSeek's rule, `reasoning_details` OpenRouter's, `thought_signature` Gemini's.
 """
 
 import json
@@ -22,7 +22,7 @@ SEAL = "gAAAA-scripted-"
 
 
 class Returns:
-    """Knows what was handed out with each reply, as long as it lives."""
+    """Remembers what each reply contained, for as long as this object exists."""
 
     def __init__(self, rule: Rule) -> None:
         self._rule = rule
@@ -59,7 +59,7 @@ def _sealed(kind: str, part: Part, salt: str) -> Part:
         case Thinking(text, opaque="") if kind == "items":
             summary = [{"type": "summary_text", "text": text}] if text else []
             item = {"id": f"rs_{seal}", "summary": summary, "type": "reasoning"}
-            # With a space after each colon: writing it anew changes it.
+            # With a space after each colon, so that writing it again would change it.
             return replace(part, opaque=json.dumps({**item, "encrypted_content": f"{SEAL}{seal}=="}))
         case Thinking(text, opaque="") if kind == "reasoning_details":
             shown = {"type": "reasoning.text", "text": text, "signature": seal, "index": 0}
@@ -71,13 +71,13 @@ def _sealed(kind: str, part: Part, salt: str) -> Part:
 
 
 def _name(message: Message) -> str:
-    """Return what a reply is known by when it comes back: its calls, or its words."""
+    """Return what identifies a reply when it comes back: its calls, or its words."""
     return canonical([call.id for call in message.calls] or message.text)
 
 
 def _values(kind: str, message: Message) -> list[Any]:
-    """Return what must be the same, in its order. Pieces of reasoning may be spelled in another way; items
-    and signatures may not."""
+    """Return what must stay the same, in order. Pieces of reasoning may be spelled differently; items and
+    signatures may not."""
     values: list[Any] = []
     for part in message.parts:
         match part:

@@ -64,7 +64,7 @@ class Outpour(Struct, frozen=True):
 
 
 class Performance(Struct, frozen=True):
-    """A reply on its way out. Where `torn`, the connection ends before the response does."""
+    """A reply that is being sent. If `torn`, the connection ends before the response does."""
 
     parts: Sequence[bytes]
     streamed: bool
@@ -115,7 +115,7 @@ class FakeProvider:
     rule: CacheRule | None = None
     requests: list[HttpRequest] = field(default_factory=list, init=False)
     invalid: list[str] = field(default_factory=list, init=False)
-    """What was wrong with requests, also with those that met a fault."""
+    """Errors found in requests, even in those that met a fault."""
     _calls: int = field(default=0, init=False)
     _billing: Billing = field(init=False)
     _returns: Returns = field(init=False)
@@ -138,7 +138,7 @@ class FakeProvider:
 
     @property
     def bodies(self) -> list[bytes]:
-        """Of the model calls only."""
+        """Return the bodies of model calls only."""
         return [request.body for request in self.requests if _format(request)]
 
     async def __aenter__(self) -> Self:
@@ -178,7 +178,7 @@ class FakeProvider:
 
     async def _serve(self, caller: Caller) -> None:
         try:
-            # Callers may go away whenever they like.
+            # Callers may disconnect at any time.
             with suppress(ConnectionError):
                 try:
                     while caller.persistent and (request := await caller.hear()):
@@ -273,7 +273,7 @@ class FakeProvider:
         return [data for _, data in (twist.bend(format, events) if twist.bend else events)]
 
     async def _pour(self, outpour: Outpour, caller: Caller) -> None:
-        """Until the end, or until the caller has had enough."""
+        """Send until the end, or until the caller disconnects."""
         fault, caller.persistent = outpour.fault, False
         for piece in outpour.pieces:
             await caller.send(piece)
@@ -317,7 +317,7 @@ def _key(request: HttpRequest) -> str | None:
 
 
 def _aside(request: HttpRequest) -> tuple[int, bytes]:
-    """Whatever is not a model call."""
+    """Answer whatever is not a model call."""
     path = request.path.partition("?")[0]
     format: Format = "anthropic" if "anthropic-version" in request.headers else "openai"
     if path == "/v1/models" and request.method == "GET":

@@ -11,7 +11,7 @@ from msgspec import Struct
 LARGEST = 64 * 1024 * 1024
 _HEAD = 64 * 1024
 _REASONS = {413: "Content Too Large", 529: "Site Overloaded"}
-"""Where Python knows another name or none."""
+"""Status texts for which Python has another or none."""
 STREAM = (
     b"HTTP/1.1 200 OK\r\nserver: hone-stage (scripted)\r\ncontent-type: text/event-stream; charset=utf-8\r\n"
     b"cache-control: no-cache\r\ntransfer-encoding: chunked\r\n\r\n"
@@ -22,7 +22,7 @@ _NONE: Mapping[str, str] = {}
 
 
 class Unacceptable(Exception):
-    """What came in is no request that can be answered; `status` says why."""
+    """The bytes are not a request that can be answered; `status` says why."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -47,7 +47,7 @@ class Caller:
         self.persistent = True
 
     async def hear(self) -> HttpRequest | None:
-        """The next request; None when the caller has gone."""
+        """Return the next request; None when the caller has disconnected."""
         try:
             head = await self._reader.readuntil(b"\r\n\r\n")
             method, path, version, headers = _parse(head)
@@ -76,12 +76,12 @@ class Caller:
         return self._reader.at_eof() or self._writer.transport.is_closing()
 
     async def gone(self) -> None:
-        """Returns when the caller closes the connection."""
+        """Return when the caller closes the connection."""
         while await self._reader.read(_HEAD):
             continue
 
     def reset(self) -> None:
-        """Breaks the connection off the hard way: the caller gets a reset instead of an end."""
+        """Reset the connection: the caller gets an error instead of an end."""
         door: socket.socket = self._writer.get_extra_info("socket")
         door.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.abandon()
@@ -107,7 +107,7 @@ def opening(status: int, size: int, headers: Mapping[str, str] = _NONE, media_ty
 
 
 def chunks(parts: Iterable[bytes]) -> list[bytes]:
-    """Each part as one chunk of a response whose length nobody knows."""
+    """Send each part as one chunk of a response of unknown length."""
     return [b"%x\r\n%s\r\n" % (len(part), part) for part in parts if part]
 
 

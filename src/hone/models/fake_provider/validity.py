@@ -23,7 +23,8 @@ _read_object = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
 class RequestFacts(Struct, frozen=True):
-    """What matters of one message: what is wrong with it by itself, whom it calls and answers."""
+    """The relevant facts about one message: what is wrong with it alone, and which calls it makes and
+    answers."""
 
     wrong: tuple[str, ...] = ()
     calls: tuple[str, ...] = ()
@@ -43,7 +44,8 @@ def objections(asked: ParsedRequest) -> list[str]:
 
 
 def _about_form(schema: Any, whole: bool, place: str = "schema") -> Iterator[str]:
-    """The root is an object, objects are closed, and where the schema is enforced no property is optional."""
+    """Check the schema of an answer: the root is an object, objects are closed, and if the schema is enforced
+    no property is optional."""
     if place == "schema" and schema.get("type") != "object":
         yield "Invalid schema for response_format: the schema must be of type object"
     if isinstance(schema, list):
@@ -78,7 +80,8 @@ def _about_respond(head: shapes.Respond) -> Iterator[str]:
 
 
 def _about_input(head: shapes.Respond, items: Sequence[InputItem]) -> Iterator[str]:
-    """Each output has its call before it, each call its output after it, and reasoning what it led to."""
+    """Check the order: each output follows its call, each call precedes its output, and each reasoning item
+    precedes what it led to."""
     called: list[str] = []
     answered: list[str] = []
     following = [*(item.sent for item in items[1:]), None]
@@ -158,7 +161,7 @@ def _about_chat(chat: shapes.Chat) -> Iterator[str]:
 
 
 def _about_dialogue(items: Sequence[InputItem]) -> Iterator[str]:
-    """After a reply with calls come the tool messages that answer them, and nothing else before."""
+    """Check that the tool messages that answer a reply's calls follow it directly."""
     waiting: list[str] = []
     for index, facts in enumerate(map(_facts, items)):
         for sentence in facts.wrong:
@@ -239,7 +242,8 @@ def _markers(block: shapes.Block) -> int:
 
 
 def _about_entries(items: Sequence[InputItem]) -> Iterator[str]:
-    """All calls of a reply are answered in the next message. Consecutive messages of one role are allowed."""
+    """Check that the next message answers all calls of a reply. Consecutive messages of one role are
+    allowed."""
     if isinstance(items[0].sent, shapes.Entry) and items[0].sent.role != "user":
         yield "messages.0: the first message must be the user's"
     facts = [_facts(item) for item in items]

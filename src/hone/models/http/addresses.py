@@ -1,7 +1,7 @@
 """Decide which addresses Hone may connect to for an untrusted URL.
 
-Only public unicast addresses are allowed, at ports that a web server may use. Names and sockets are handled
-elsewhere.
+Only public unicast addresses are allowed, at ports that a web server may use. Other modules handle names and
+sockets.
 """
 
 from functools import cache
@@ -24,7 +24,7 @@ _BANNED = (
     ("203.0.113.0/24", "is for documentation"),
     ("224.0.0.0/4", "is a multicast address"),
     ("240.0.0.0/4", "is reserved"),
-    # Everything outside 2000::/3 is refused anyway; these names only make a better sentence.
+    # Everything outside 2000::/3 is refused anyway; these names only make the error clearer.
     ("::/128", "is no destination"),
     ("::1/128", "is this machine itself"),
     ("fc00::/7", "is in a private network"),
@@ -42,7 +42,7 @@ _MAPPED, _TRANSLATED = IPv6Network("::ffff:0:0/96"), IPv6Network("64:ff9b::/96")
 
 _WEB_PORTS = frozenset({80, 443})
 _FIRST_FREE_PORT = 1024
-# Databases, queues, remote control, mail and talk: a request in HTTP has no business there.
+# Databases, queues, remote control, mail and chat: an HTTP request does not belong there.
 _SERVICE_PORTS = frozenset(
     {1080, 1433, 1434, 1521, 1719, 1720, 1723, 1883, 2049, 2181, 2375, 2376, 2379, 2380, 3128, 3306, 3389}
     | {3659, 4045, 4190, 4369, 5060, 5061, 5432, 5433, 5671, 5672, 5984, 5985, 5986, 6379, 6380, 6443}
@@ -52,8 +52,8 @@ _SERVICE_PORTS = frozenset(
 
 
 def public_only(address: str, port: int) -> str | None:
-    """Why nothing may be sent there, as a clause; None if it may. What is spelled oddly is refused as well:
-    another reader of the same text could take it for another address."""
+    """Return why nothing may be sent to an address, as a clause; None if it may. An unusual spelling is
+    refused, too: another parser could read it as another address."""
     try:
         found = ip_address(address)
     except ValueError:

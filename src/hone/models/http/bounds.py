@@ -1,4 +1,4 @@
-"""Bounds of one reply: how long it may take, how long nothing may come, and how large it may grow."""
+"""Limits on one reply: how long it may take, how long it may pause, and how large it may grow."""
 
 from collections.abc import Mapping
 
@@ -7,19 +7,19 @@ from msgspec import Struct
 from hone.core.errors import ModelError, Overlong, Silent
 
 _BLOCK = 256
-"""What an empty block weighs: about the memory it takes."""
+"""The size that an empty block counts as: about the memory it takes."""
 _LINGER, _FAREWELL = 2.0, 64 * 1024
-"""Seconds and bytes that a server gets to end a response whose content is complete."""
+"""Seconds and bytes that a server gets to end a response after its content is complete."""
 
 
 class ReplyBounds(Struct, frozen=True):
-    """Seconds, except for `size`. `settable` tells whether hone.toml can change them."""
+    """Limits in seconds, except for `size`. `settable` tells whether hone.toml can change them."""
 
     connect: float = 15.0
     first_byte: float = 60.0
     first_content: float = 300.0
     silence: float = 120.0
-    """Between two pieces of content. Comments, pings and empty deltas are no content."""
+    """Between two pieces of content. Comments, pings and empty deltas do not count."""
     reply: float = 3_600.0
     size: int = 4_000_000
     """Characters of content."""
@@ -27,23 +27,23 @@ class ReplyBounds(Struct, frozen=True):
 
     @property
     def wire(self) -> int:
-        """Bytes that are read for one reply. A word often comes in an event that is 60 times as long."""
+        """Return the most bytes to read for one reply. A word often arrives in an event 60 times as long."""
         return 64 * self.size
 
     @property
     def event(self) -> int:
-        """Bytes that are held until an event, or a body that is not streamed, is complete."""
+        """Return the most bytes to hold until an event, or an unstreamed body, is complete."""
         return 2 * self.size
 
 
 REMOTE = ReplyBounds()
 LOCAL = ReplyBounds(first_byte=600.0, first_content=1_800.0, silence=600.0, reply=14_400.0)
-"""For a server on this machine, which may read a long prompt for minutes before its first word."""
+"""For a server on this machine, which may take minutes to read a long prompt."""
 
 
 class ReplyWatch:
-    """Measures one reply against its bounds. Only time that is spent waiting counts, so that a reader who is
-    busy elsewhere does not run out of it; a flood that keeps the reader busy meets the bounds on size."""
+    """Measures one reply against its limits. Only time spent waiting counts, so that a busy reader cannot run
+    out of it; a flood that keeps the reader busy meets the limits on size."""
 
     def __init__(self, bounds: ReplyBounds, name: str) -> None:
         self.bounds = bounds
@@ -59,19 +59,19 @@ class ReplyWatch:
         return self._next()[0]
 
     def overdue(self) -> ModelError:
-        """Return the error of the deadline that comes first."""
+        """Return the error for the next deadline."""
         return _describe(self.name, self._next()[1], self.bounds)
 
     def wait(self, seconds: float) -> None:
-        """Note the time that passed before something came."""
+        """Note the time that passed before data arrived."""
         self._waited += seconds
 
     def send(self) -> None:
-        """Note that the request moves: as long as it does, the server is not the slow one."""
+        """Note that the request is still being sent: as long as it is, the server is not the slow one."""
         self._last = self._waited
 
     def read(self, size: int) -> None:
-        """Note bytes that came in. Raises Overlong if they are too many."""
+        """Note bytes that arrived. Raises Overlong if there are too many."""
         if not self._heard:
             self._heard, self._last = True, self._waited
         self._room -= size
@@ -79,15 +79,15 @@ class ReplyWatch:
             raise _describe(self.name, "wire", self.bounds)
 
     def progress(self, content: int, blocks: int) -> None:
-        """Note how many characters of content there are by now, and in how many blocks. Raises Overlong if
-        they are too many."""
+        """Note the total number of characters of content, and of blocks. Raises Overlong if there are too
+        many."""
         if content > self._content:
             self._content, self._last = content, self._waited
         if content + _BLOCK * blocks > self.bounds.size:
             raise _describe(self.name, "size", self.bounds)
 
     def hold(self, size: int) -> None:
-        """Raise Overlong if so many bytes are too many to wait for the end of an event."""
+        """Raise Overlong if an event that has not ended holds too many bytes."""
         if size > self.bounds.event:
             raise _describe(self.name, "event", self.bounds)
 
@@ -96,7 +96,7 @@ class ReplyWatch:
         return self._over is not None
 
     def end(self) -> None:
-        """Note that the content is complete. The response may end a moment later, so that the connection can
+        """Note that the content is complete. The response may end a little later, so that the connection can
         be used again."""
         if self._over is None:
             self._over, self._room = self._waited + _LINGER, _FAREWELL
@@ -127,7 +127,7 @@ _MET: Mapping[str, tuple[type[ModelError], str, str]] = {
     "wire": (Overlong, "sent more than {0.wire:,} bytes for one answer", "size of [bounds]"),
     "event": (Overlong, "sent a single event of more than {0.event:,} bytes", "size of [bounds]"),
 }
-"""For each bound: the error, what happened, and the setting that moves the bound."""
+"""For each limit: the error, what happened, and the setting that changes the limit."""
 
 
 def _describe(who: str, bound: str, bounds: ReplyBounds) -> ModelError:

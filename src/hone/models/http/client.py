@@ -29,7 +29,7 @@ from hone.models.http.route import Proxies, Route, ServerAddress, locate, read_p
 __all__ = ["Exchange", "Http", "Response"]
 
 _ONE_WRITE = 64 * 1024
-# Servers and what stands before them forget idle connections after a minute or more, some without a word.
+# Servers and proxies forget idle connections after a minute or more, some without notice.
 _FRESH = 55.0
 _NAME = regex(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE = regex(r"[\t\x20-\x7e\x80-\xff]*")
@@ -39,7 +39,7 @@ Keeper: TypeAlias = AsyncGenerator[None, None]
 
 
 class Exchange:
-    """An answer on its way in: the head is here, iteration gives the body as it arrives."""
+    """An answer that is arriving: the head is here, and iteration yields the body."""
 
     def __init__(self, connection: HttpConnection, head: Head, rest: bytes, watch: ReplyWatch) -> None:
         self.response = head.response
@@ -65,7 +65,7 @@ class Exchange:
         raise StopAsyncIteration
 
     async def read(self, limit: int | None = None) -> bytes:
-        """What is left of the body, at most its first `limit` bytes."""
+        """Return what is left of the body, at most its first `limit` bytes."""
         parts: list[bytes] = []
         size = 0
         while limit is None or size < limit:
@@ -77,19 +77,19 @@ class Exchange:
         return b"".join(parts)[:limit]
 
     def distrust(self) -> None:
-        """Do not use the connection again: what comes next may still belong to this answer."""
+        """Never use the connection again: the next bytes may still belong to this answer."""
         self._persistent = False
 
     @property
     def complete(self) -> bool:
-        """The body was read to its end, and the connection is fit for another request."""
+        """Whether the body was read to its end and the connection can take another request."""
         body = self._body
         at_end = body.done and not body.surplus and not self._rest
         return at_end and self._persistent and self._connection.quiet
 
 
 class Pool:
-    """The connections at rest in one event loop."""
+    """The idle connections of one event loop."""
 
     def __init__(self) -> None:
         self._idle: dict[Route, list[HttpConnection]] = {}
@@ -111,7 +111,7 @@ class Pool:
         connection.rest()
         waiting = self._idle.setdefault(route, [])
         waiting.append(connection)
-        while connection.rested - waiting[0].rested >= _FRESH:  # what many turns at once have left
+        while connection.rested - waiting[0].rested >= _FRESH:  # left over from many turns at once
             waiting.pop(0).abandon()
 
     def close(self) -> None:
@@ -122,7 +122,8 @@ class Pool:
 
 
 async def _keep(pool: Pool) -> Keeper:
-    """An event loop that ends closes the generators left in it: the last chance to close our sockets."""
+    """Close the pool when an event loop ends: it closes its generators, which is the last chance to close our
+    sockets."""
     try:
         yield
     finally:
@@ -130,10 +131,11 @@ async def _keep(pool: Pool) -> Keeper:
 
 
 class Http:
-    """Requests over connections that are kept for the next one. Redirects are handed back, not followed.
+    """Sends requests over connections that it keeps for later ones. It returns redirects and never follows
+    them.
 
-    With `admit` no socket is opened before it was asked about the socket's address and port, and a proxy of
-    the environment is not used, for it would choose the address.
+    `admit` is asked about each socket's address and port before it is opened. With it, a proxy of the
+    environment is not used, since the proxy would choose the address.
     """
 
     def __init__(
@@ -163,7 +165,7 @@ class Http:
     def post(
         self, url: str, headers: Mapping[str, str], body: bytes, watch: ReplyWatch | None = None
     ) -> AbstractAsyncContextManager[Exchange]:
-        """A caller that can tell content from other bytes brings the watch, and tells it."""
+        """Send a POST. A caller that can tell content from other bytes passes a watch, and updates it."""
         return self._exchange("POST", url, headers, body, watch)
 
     def get(self, url: str, headers: Mapping[str, str]) -> AbstractAsyncContextManager[Exchange]:
@@ -173,7 +175,7 @@ class Http:
         return self._exchange("DELETE", url, headers, b"", None)
 
     async def close(self) -> None:
-        """Close what rests in this event loop; a later request opens a connection again."""
+        """Close the idle connections of this event loop. A later request opens a new one."""
         _, keeper = self._pools.pop(asyncio.get_running_loop(), (None, None))
         if keeper is not None:
             await keeper.aclose()
@@ -233,7 +235,7 @@ class Http:
 
 
 def encode(method: str, place: ServerAddress, headers: Mapping[str, str], body: bytes) -> list[bytes]:
-    """The bytes of a request; a small one is a single write."""
+    """Return the bytes of a request; a small one is a single write."""
     length = "" if method == "GET" else f"Content-Length: {len(body)}\r\n"
     lines = [f"{method} {place.lines}Accept-Encoding: identity\r\n{length}"]
     lines += [_header(name, value.strip()) for name, value in headers.items()]
@@ -245,7 +247,7 @@ def encode(method: str, place: ServerAddress, headers: Mapping[str, str], body: 
 
 
 def _header(name: str, value: str) -> str:
-    """Its line. A refusal does not repeat the value, which may be a key."""
+    """Return a header line. An error never repeats the value, which may be a key."""
     if not _NAME.fullmatch(name) or name.lower() in _OURS:
         raise Rejected(f"The header {name!r} cannot be set.")
     if not _VALUE.fullmatch(value):

@@ -23,10 +23,11 @@ _PATIENCE = 2.0
 
 
 class HttpConnection(asyncio.Protocol):
-    """What has come in and was not yet taken. `heard`: something came since the last request was sent.
+    """Bytes that have arrived and were not read yet. `heard`: something arrived since the last request was
+    sent.
 
-    A protocol and no StreamReader: that one does not tell whether bytes are waiting, and a connection at rest
-    that receives anything, be it only its end, must not be used again.
+    This is a protocol and not a StreamReader, which does not tell whether bytes are waiting. An idle
+    connection that receives anything, even only its end, must not be used again.
     """
 
     def __init__(self, name: str, clock: Clock, certificates: str = "") -> None:
@@ -45,11 +46,11 @@ class HttpConnection(asyncio.Protocol):
 
     @property
     def quiet(self) -> bool:
-        """Open, and nothing waits to be read."""
+        """Whether the connection is open, with nothing to read."""
         return not self._over and not self._parts
 
     def send(self, *parts: bytes) -> None:
-        """All is handed over without waiting: an answer may come before the end of the request."""
+        """Write everything without waiting: an answer may arrive before the end of the request."""
         self.heard = self.resting = False
         if self._transport is not None:
             for part in parts:
@@ -75,7 +76,7 @@ class HttpConnection(asyncio.Protocol):
         return data
 
     async def wait(self) -> None:
-        """Until there is something to take."""
+        """Wait until there is something to read."""
         if not self._parts and not self._over:
             self._waiter = asyncio.get_running_loop().create_future()
             try:
@@ -97,13 +98,13 @@ class HttpConnection(asyncio.Protocol):
         self.resting, self.rested = True, self._clock.monotonic()
 
     def abandon(self) -> None:
-        """Closed without the farewell of TLS, which could take half a minute."""
+        """Close without TLS's closing handshake, which could take half a minute."""
         self._over = True
         if self._transport is not None:
             self._transport.abort()
 
     async def secure(self, host: str) -> None:
-        """Put TLS on top of what is connected. Bytes from before would pass for bytes from within."""
+        """Add TLS to a connection. Earlier bytes must be gone, or they would look like decrypted ones."""
         if self._transport is None or not self.quiet:
             raise Unreachable(f"{self.name} closed the connection or spoke before it was secure.")
         loop = asyncio.get_running_loop()
@@ -145,10 +146,10 @@ look_up = socket.getaddrinfo
 
 
 async def resolve(host: str, port: int) -> Sequence[str]:
-    """Return the addresses of a name, as the system knows them.
+    """Return the addresses of a name from the system's resolver.
 
-    The thread is a daemon, not one of the loop's pool: a loop that ends waits for its pool, and a name server
-    that does not answer would keep the user's Ctrl-C waiting for half a minute.
+    The thread is a daemon and not part of the loop's pool: a loop that ends waits for its pool, and a name
+    server that does not answer would delay the user's Ctrl-C by half a minute.
     """
     if host == "localhost":
         return ["127.0.0.1", "::1"]
@@ -171,7 +172,7 @@ async def resolve(host: str, port: int) -> Sequence[str]:
             addresses = [str(address[0]) for *_, address in infos]
         except (OSError, UnicodeError) as error:
             failure = error
-        with suppress(RuntimeError):  # the loop has ended meanwhile
+        with suppress(RuntimeError):  # the loop has ended by now
             loop.call_soon_threadsafe(settle, addresses, failure)
 
     Thread(target=ask, name="hone-resolver", daemon=True).start()
@@ -188,14 +189,14 @@ Dial = Callable[[HttpConnection, str, int], Awaitable[None]]
 
 
 class HeldConnection(Struct, frozen=True):
-    """How a host becomes a socket. `admit` is asked about the very address and port that `dial` gets next;
-    what it returns is a clause that says why not."""
+    """Turns a host into a socket. `admit` is asked about the exact address and port that `dial` gets next; it
+    returns a clause that says why not."""
 
     resolve: Resolve = resolve
     dial: Dial = dial
     admit: Admit | None = None
     certificates: str = ""
-    """A file with certificates that are trusted beside the system's."""
+    """A file with certificates to trust besides the system's."""
 
 
 DIRECT = HeldConnection()
@@ -232,7 +233,7 @@ async def connect(
 async def _reach(
     connection: HttpConnection, hop: Route | Proxy, clock: Clock, within: float, line: HeldConnection
 ) -> None:
-    """One address after the other: asyncio's own race between them loses a socket if it is cancelled."""
+    """Try one address after the other: asyncio's own race between them loses a socket if it is cancelled."""
     addresses = await _addresses(hop, line)
     for left, address in zip(range(len(addresses), 0, -1), addresses, strict=True):
         _check(line, hop, address)
@@ -262,8 +263,8 @@ def _check(line: HeldConnection, hop: Route | Proxy, address: str) -> None:
 
 @cache
 def trust(certificates: str = "") -> ssl.SSLContext:
-    """Load the system's certificates, or those of SSL_CERT_FILE, and those of a file that the settings name.
-    Only https:// has to pay the 25 ms, once."""
+    """Load the system's certificates, or those of SSL_CERT_FILE, and those of a file named in the settings.
+    Only https:// pays for it: 25 ms, once."""
     context = ssl.create_default_context()
     context.set_alpn_protocols(["http/1.1"])
     if certificates:

@@ -20,11 +20,11 @@ _SIZE = regex(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;.*)?", re.DOTALL)
 
 
 class Garbled(Exception):
-    """The bytes are not what HTTP/1.1 allows. The text is a sentence that lacks its subject, the host."""
+    """The bytes violate HTTP/1.1. The text is a sentence without its subject, the host."""
 
 
 class Response(Struct, frozen=True):
-    """The head of an answer; names of headers are in lower case."""
+    """The head of an answer. Header names are lowercase."""
 
     status: int
     headers: Mapping[str, str]
@@ -36,7 +36,7 @@ class Head(Struct, frozen=True):
 
 
 class Body(Protocol):
-    """Finds the payload in the bytes that follow a head. `surplus`: there were bytes after its end."""
+    """Finds the payload in the bytes after a head. `surplus`: there were bytes after its end."""
 
     done: bool = False
     surplus: bool = False
@@ -44,14 +44,14 @@ class Body(Protocol):
     def feed(self, data: bytes) -> list[bytes]: ...
 
     def end(self) -> list[bytes]:
-        """The other side closed; Garbled if that came too early."""
+        """Handle the end of the connection. Raises Garbled if it came too early."""
         if not self.done:
             raise Garbled("closed the connection in the middle of its answer")
         return []
 
 
 class ResponseStart:
-    """The beginning of an answer, fed until its head is complete; `rest` is then what followed it."""
+    """The beginning of an answer. Feed it until its head is complete; `rest` then holds what followed."""
 
     def __init__(self) -> None:
         self._held = bytearray()
@@ -138,7 +138,7 @@ class Sized(Body):
 
 
 class Unsized(Body):
-    """A body that lasts until the other side closes."""
+    """A body that ends when the other side closes."""
 
     def feed(self, data: bytes) -> list[bytes]:
         return [data] if data else []
@@ -149,7 +149,7 @@ class Unsized(Body):
 
 
 class Chunked(Body):
-    """A body in chunks, each after a line with its size; extensions and trailers are read over."""
+    """A body in chunks, each after a line with its size. Extensions and trailers are skipped."""
 
     def __init__(self) -> None:
         self._held = b""
@@ -207,7 +207,7 @@ class Chunked(Body):
 
 
 def _take_whole(data: bytes, at: int, pieces: list[bytes]) -> int:
-    """Take the chunks that have come whole; return where the first other one begins."""
+    """Take the complete chunks. Return where the first incomplete one begins."""
     while plain := _PLAIN.match(data, at):
         start = plain.end()
         end = start + int(plain[1], 16)

@@ -33,7 +33,7 @@ class Proxy(Struct, frozen=True):
 
 
 class Proxies(Struct, frozen=True):
-    """URLs for http:// and https://, and the hosts that are reached directly."""
+    """Proxy URLs for http:// and https://, and the hosts to reach directly."""
 
     plain: str = ""
     secure: str = ""
@@ -62,7 +62,7 @@ def choose_proxy(proxies: Proxies, secure: bool, host: str, port: int) -> Proxy 
 
 
 def is_loopback(host: str) -> bool:
-    """This machine itself, by name or by number; `127.example.com` is neither."""
+    """Tell whether a host is this machine, by name or by number; `127.example.com` is not."""
     if host == "localhost" or host.endswith(".localhost"):
         return True
     try:
@@ -95,7 +95,8 @@ def parse_proxy(url: str) -> Proxy:
 
 
 def _exempts(entry: str, host: str, port: int) -> bool:
-    """One entry of NO_PROXY: `*`, a network, or a domain and all below it, perhaps with a port."""
+    """Tell whether an entry of NO_PROXY matches: `*`, a network, or a domain and below, perhaps with a
+    port."""
     if "/" in entry:
         return _in_network(host, entry)
     if entry.startswith("["):
@@ -119,7 +120,7 @@ def _in_network(host: str, network: str) -> bool:
 
 
 class Route(Struct, frozen=True):
-    """What two requests must have in common to share a connection."""
+    """The properties that two requests must share to use one connection."""
 
     secure: bool
     host: str
@@ -128,13 +129,13 @@ class Route(Struct, frozen=True):
 
     @property
     def authority(self) -> str:
-        """The server as the Host header, and a sentence to the user, name it."""
+        """Return the server's name for the Host header and for error messages."""
         place = spell(self.host, self.port)
         return place.removesuffix(":443" if self.secure else ":80")
 
 
 class ServerAddress(Struct, frozen=True):
-    """A route and the first two lines of a request that takes it, without the method."""
+    """A route and the first two lines of a request over it, without the method."""
 
     route: Route
     lines: str
@@ -144,7 +145,7 @@ class ServerAddress(Struct, frozen=True):
 
 
 def locate(url: str, proxies: Proxies, subject: str = "The address of the model server") -> ServerAddress:
-    """`subject` is what a refusal calls the URL."""
+    """Parse a URL. `subject` is how an error names it."""
     try:
         parts = urlsplit(url)
         port = parts.port

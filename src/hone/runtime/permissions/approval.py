@@ -1,4 +1,4 @@
-"""Which files of projects the owner has approved: rules, hooks, agents and servers, by path and bytes."""
+"""The project files that the owner has approved: rules, hooks, agents and servers, by path and bytes."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -18,8 +18,8 @@ STEERING = (HOOKS_FILE, *MCP_FILES, *(f"{each}/" for each in AGENTS_FOLDERS))
 
 
 class ProjectFile(Struct, frozen=True):
-    """A file of a project that steers Hone. `name` is its path below the folder, `digest` that of its
-    bytes, `text` what the owner is shown."""
+    """A project's file that steers Hone. `name` is its path below the folder, `digest` that of its bytes,
+    `text` what the owner is shown."""
 
     name: str
     text: str
@@ -27,7 +27,8 @@ class ProjectFile(Struct, frozen=True):
 
 
 class FileApprovals:
-    """Which hooks, agents and servers of projects count. `approved` holds items of a path and a digest."""
+    """Decides which hooks, agents and servers of projects count. `approved` holds items of a path and a
+    digest."""
 
     def __init__(self, approved: OwnersList) -> None:
         self._approved = approved
@@ -43,7 +44,7 @@ class FileApprovals:
         return f"{file.name} {why} and is not used. `hone trust` shows it."
 
     def approve(self, folder: Path, files: Iterable[ProjectFile]) -> None:
-        """Approve these files as they were shown, and none besides."""
+        """Approve these files as they were shown, and no others."""
         self.forget(folder)
         for file in files:
             self._approved.add(f"{folder.resolve() / file.name} {file.digest}")
@@ -57,7 +58,7 @@ class FileApprovals:
 
 
 class ProjectApprovals:
-    """Which rules of projects count. `approved` holds items of a path and a digest."""
+    """Decides which rules of projects count. `approved` holds items of a path and a digest."""
 
     def __init__(self, approved: OwnersList) -> None:
         self._approved = approved
@@ -65,7 +66,7 @@ class ProjectApprovals:
 
     def rules(self, folder: Path) -> RuleSet:
         """Return the rules of a project that count: what it denies, and what it allows if the owner approved
-        this very file. Raises Refused for a file that cannot be used."""
+        this exact file. Raises Refused for a file that cannot be used."""
         found = read_project(folder)
         return found.rules(approved=self.is_approved(folder, found)) if found else RuleSet()
 
@@ -73,7 +74,7 @@ class ProjectApprovals:
         return _item(folder, found) in self._approved.items()
 
     def unapproved(self, folder: Path) -> str:
-        """Return a sentence about what the file allows and does not count; empty if all counts."""
+        """Return a sentence about what the file allows without counting; empty if everything counts."""
         found = read_project(folder)
         if found is None or not found.texts.allow or self.is_approved(folder, found):
             return ""
@@ -82,7 +83,7 @@ class ProjectApprovals:
         return f"{FILE} {why}: what it allows does not count. `hone trust` shows it."
 
     def approve(self, folder: Path, shown: ProjectRules) -> None:
-        """Approve the file as it was shown. Raises Refused if it is another one by now."""
+        """Approve the file as it was shown. Raises Refused if it has changed since."""
         if read_project(folder) != shown:
             raise Refused(f"{FILE} has changed meanwhile; nothing was approved. Look again: hone trust")
         self.forget(folder)

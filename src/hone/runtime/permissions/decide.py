@@ -26,8 +26,8 @@ class Decision(StrEnum):
 
 
 class Ruling(Struct, frozen=True):
-    """`reason` is a sentence; `rules` are what an answer for longer would cover; `network` if the question is
-    about the network."""
+    """`reason` is a sentence; `rules` are what a lasting answer would cover; `network`: the question is about
+    the network."""
 
     decision: Decision
     reason: str = ""
@@ -40,8 +40,8 @@ PLANNING = "Plan mode changes nothing. Say what you would do, and end with the p
 
 
 class PathRules(Struct, frozen=True):
-    """The folders that decide about a path: the working folder, Hone's home, and what is open in it. A
-    conversation that is `confined` cannot leave its folder at all."""
+    """The folders that decide about a path: the working folder, Hone's home, and the open parts of it. A
+    `confined` conversation cannot leave its folder at all."""
 
     folder: Path
     home: Path
@@ -63,7 +63,7 @@ class PathRules(Struct, frozen=True):
         return "It is outside the working folder."
 
     def guards(self, path: Path, action: Action) -> str:
-        """Return why only a rule that names this very path may allow it, in a sentence; else empty."""
+        """Return why only a rule that names this exact path may allow it, in a sentence; else empty."""
         parts = path.relative_to(self.folder).parts if self.is_inside(path) else path.parts[1:]
         sensitive = is_sensitive(parts) if action is Action.WRITE else ""
         if sensitive:
@@ -97,12 +97,12 @@ def judge_file(request: Request, mode: Mode, rules: RuleSet, places: PathRules) 
 
 
 def _name(path: Path, tool: str) -> tuple[Rule, ...]:
-    """Return the rule for this very path; none if its name would be read as a pattern."""
+    """Return the rule for this exact path; none if its name would be read as a pattern."""
     return () if Rule(tool, str(path)).is_wide else exact_rule(tool, str(path))
 
 
 def allow_by(rule: Rule | None) -> Ruling:
-    """Allow by a rule, or else by mode full."""
+    """Allow by a rule, or else by full mode."""
     return Ruling(Decision.ALLOW, f"A rule allows it: {rule}." if rule else "Nothing is asked in this mode.")
 
 
@@ -129,7 +129,7 @@ def judge_command(request: Request, mode: Mode, rules: RuleSet) -> Ruling:
 
 
 def judge_use(request: Request, mode: Mode, rules: RuleSet) -> Ruling:
-    """Judge a call of a tool that says no more about itself than that it changes something."""
+    """Judge a call of a tool that declares only that it changes something."""
     about = Rule(request.tool, request.subject)
     denied = match_use(rules.deny, about)
     if denied:

@@ -1,4 +1,4 @@
-"""Make the permissions of a conversation from the settings, the stored rules and the project's file."""
+"""Create the permissions of a conversation from the settings, the stored rules and the project's file."""
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -20,7 +20,7 @@ from hone.settings import Settings
 
 
 class SourcedRule(Struct, frozen=True):
-    """A rule, and where it is written. One that does not `count` was not approved."""
+    """A rule and its source. If it does not `count`, it was not approved."""
 
     kind: Kind
     rule: Rule
@@ -29,8 +29,8 @@ class SourcedRule(Struct, frozen=True):
 
 
 class PermissionsFactory:
-    """`mode` is one that was asked for; empty: that of the settings. `say` tells the owner a sentence. Of a
-    folder that is not trusted nothing is said."""
+    """`mode` is the requested mode; empty: the one in the settings. `say` tells the owner a sentence. It says
+    nothing about an untrusted folder."""
 
     def __init__(
         self,
@@ -57,9 +57,10 @@ class PermissionsFactory:
             raise SettingsError(f"{home / 'hone.toml'}: permissions: {error}") from error
 
     def create(self, folder: Path, told: Mode | None = None, *, confined: bool = False) -> OwnerPermissions:
-        """Return the permissions of one conversation in a folder. `told` is the mode it was last told of."""
+        """Return the permissions of one conversation in a folder. `told` is the last mode the conversation
+        was told."""
         home = self._home.resolve()
-        with suppress(Refused):  # is said with the first request, which it refuses
+        with suppress(Refused):  # the first request reports this, and is refused
             self._say(self.approvals.unapproved(folder) if self._folders.trusts(folder) else "")
         return OwnerPermissions(
             PathRules(folder, home, (home / "spill", home / "skills"), confined),
@@ -71,8 +72,8 @@ class PermissionsFactory:
         )
 
     def mode_after(self, told: Mode | None) -> Mode:
-        """Return the mode of a conversation that was told of one: it stays in a stricter mode than usual
-        unless another one was asked for."""
+        """Return the mode of a conversation that was told one: it keeps a stricter mode than usual unless
+        another one was requested."""
         return stricter(self.mode, told) if told and not self._insists else self.mode
 
     def effective(self, folder: Path) -> RuleSet:
@@ -80,7 +81,7 @@ class PermissionsFactory:
         return self._general | self.rules.of(folder) | self.approvals.rules(folder)
 
     def sources(self, folder: Path) -> Iterator[SourcedRule]:
-        """Yield every rule that is written down for a folder. Raises HoneError."""
+        """Yield every rule stored for a folder. Raises HoneError."""
         stored = self.rules.all()
         yield from _sourced(self._general, "hone.toml")
         for name, source in (("", "everywhere"), (path_to_text(folder), "this folder")):

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 URL = regex(r"https?://[^\s<>\"'`)\]}]+")
 _NAME = regex(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)+")
 _CLOSING = ".,;:!?…"
-"""What ends a sentence and no URL."""
+"""Characters that end a sentence but not a URL."""
 _FLAGS = frozenset(
     (
         *("-s", "-S", "-f", "-L", "-I", "-v", "-q", "-O", "-sS", "-sL", "-sSL", "-fsS", "-fsSL"),
@@ -35,12 +35,12 @@ _FLAGS = frozenset(
     )
 )
 _NAMING = {"curl": frozenset({"-o", "--output"}), "wget": frozenset({"-O"})}
-"""Options that are followed by a file to write."""
+"""Options followed by the name of a file to write."""
 NEVER = 'The network is switched off: network = "never". Work without it.'
 
 
 def named_hosts(transcript: Transcript) -> set[str]:
-    """Return the hosts of the URLs in the owner's own messages: naming one is consent."""
+    """Return the hosts of the URLs in the owner's messages: naming a host is consent."""
     return {
         host_of(url.rstrip(_CLOSING))
         for node in transcript.nodes
@@ -52,7 +52,7 @@ def named_hosts(transcript: Transcript) -> set[str]:
 
 
 def hosts_of(request: Request) -> tuple[str, ...]:
-    """Return the hosts a request goes to; none if that cannot be told."""
+    """Return the hosts that a request goes to; none if they are unknown."""
     if request.action is Action.FETCH:
         return tuple(filter(None, (host_of(request.subject),)))
     found = [_hosts(each) for each in parse_commands(request.subject)]
@@ -60,7 +60,7 @@ def hosts_of(request: Request) -> tuple[str, ...]:
 
 
 def _hosts(command: "Simple") -> list[str]:
-    """Return the hosts of a command that gets the URLs it is given, and nothing else that could be one."""
+    """Return the hosts of a command that only fetches the URLs in its words."""
     if not command.plain:
         return []
     match command.argv:
@@ -84,7 +84,7 @@ def _operands(words: Sequence[str], naming: Collection[str]) -> Iterator[str]:
 
 
 def _denied(request: Request, rules: RuleSet) -> Rule | None:
-    """Return the rule that denies a request: for a command, by whatever in it may be the name of a host."""
+    """Return the rule that denies a request: for a command, by any word that may name a host."""
     hosts = {"", host_of(request.subject)}
     if request.action is Action.RUN:
         hosts = {"", *map(host_of, URL.findall(request.subject)), *_NAME.findall(request.subject.lower())}

@@ -1,4 +1,4 @@
-"""The permissions of one conversation: the mode, the rules, the answers given so far, and who is asked."""
+"""The permissions of one conversation: the mode, the rules, the answers so far, and how to ask."""
 
 import asyncio
 from collections.abc import Callable
@@ -32,8 +32,8 @@ ALONE = "This needs the user's consent, and nobody is there to ask."
 
 
 class OwnerPermissions:
-    """`rules` are read anew for each request, so that a rule counts from the moment it is written. `remember`
-    keeps a rule for good; it returns whether it could."""
+    """`rules` are read again for each request, so that a rule counts as soon as it is written. `remember`
+    stores a rule permanently; it returns whether it could."""
 
     def __init__(
         self,
@@ -80,7 +80,8 @@ class OwnerPermissions:
         return combine(rulings)
 
     async def refusal(self, request: Request, transcript: Transcript, *, attended: bool) -> str:
-        """Rules that cannot be read refuse everything: they may deny this."""
+        """Return why a request is refused; empty if it is allowed. Unreadable rules refuse everything: they
+        may deny this."""
         self.hear(transcript)
         try:
             ruling = self.judge(request)
@@ -94,7 +95,7 @@ class OwnerPermissions:
         return ruling.reason if ruling.decision is Decision.DENY else ""
 
     async def ask(self, question: Question, tool: str) -> Answer:
-        """Ask what a tool wants to know. An answer for longer is a rule `tool: pattern`."""
+        """Ask what a tool wants to know. A lasting answer is a rule `tool: pattern`."""
         covered = exact_rule(tool, one_line(question.pattern, 500)) if question.pattern else ()
         asked = Question(question.text, question.detail, "\n".join(map(str, covered)), wanted=question.wanted)
         async with self._turn:
@@ -152,13 +153,13 @@ class OwnerPermissions:
         return ""
 
     async def _put(self, question: Question) -> Answer:
-        """Put a question to the owner, and count it if somebody was there."""
+        """Put a question to the owner. Count it if somebody was there."""
         answer = await self._ask(question)
         self.asked += answer != Answer.NOBODY
         return answer
 
     def _keep(self, answer: Answer, rules: tuple[Rule, ...]) -> None:
-        """What is stored is not kept here, too: a rule that the owner removes is gone at once."""
+        """Keep an answer. A stored rule is not kept here, too, so that it ends when the owner removes it."""
         if answer.choice == Answer.SESSION.choice:
             self._session.update(rules)
         elif answer.choice == Answer.ALWAYS.choice:
@@ -170,7 +171,7 @@ def _is_outward(request: Request) -> bool:
 
 
 def combine(rulings: list[Ruling]) -> Ruling:
-    """Denied if one is; else one question about all that is to be asked."""
+    """Deny if one ruling denies; otherwise ask one question about everything."""
     denied = next((each for each in rulings if each.decision is Decision.DENY), None)
     if denied:
         return denied

@@ -1,7 +1,7 @@
-"""Where rules are kept: in the settings, in Hone's home by folder, and in a project's own file.
+"""Read and store rules: in the settings, in Hone's home by folder, and in a project's own file.
 
 A project's file, `.hone/permissions.toml`, can deny. What it allows counts only after the owner has approved
-that very file with `hone trust`.
+that exact file with `hone trust`.
 """
 
 import json
@@ -35,9 +35,9 @@ class RuleTexts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class StoredRules:
-    """The rules that the owner gave by answering or by command. Those under the empty folder hold everywhere.
-    One document has those of this machine; where several machines share an owner, another has those that hold
-    on all of them. A document that cannot be read is an error: it may deny something."""
+    """The rules that the owner gave by answering or by command. Rules under the empty folder hold everywhere.
+    One document has those of this machine; if several machines share an owner, another has those for all of
+    them. An unreadable document is an error: it may deny something."""
 
     def __init__(self, documents: Documents) -> None:
         self._documents = documents
@@ -51,13 +51,13 @@ class StoredRules:
         return found.get("", RuleTexts()).parse() | found.get(path_to_text(folder), RuleTexts()).parse()
 
     def add(self, folder: str, kind: Kind, rule: Rule) -> None:
-        """Store a rule. One for everywhere holds on every machine, unless it allows paths: those name other
+        """Store a rule. A rule for everywhere holds on every machine, unless it allows paths: they name other
         files elsewhere."""
         on_all = self._documents.shared and not folder and (kind == "deny" or not is_about_paths(rule))
         self._change(CONSENT if on_all else RULES, folder, kind, lambda known: (*known, str(rule)))
 
     def remove(self, folder: str, rule: Rule) -> bool:
-        """Return whether there was such a rule."""
+        """Remove a rule. Return whether it existed."""
         found = [(where, kind) for where in NAMES for kind in self._kinds(where, folder, rule)]
         for where, kind in found:
             self._change(where, folder, kind, lambda kept: (each for each in kept if each != str(rule)))
@@ -105,7 +105,7 @@ def _join(one: RuleTexts | None, other: RuleTexts | None) -> RuleTexts:
 
 
 class ProjectRules(msgspec.Struct, frozen=True):
-    """What a project's own file says. `digest` is that of its bytes, `text` what the owner is shown."""
+    """A project's own file. `digest` is that of its bytes, `text` what the owner is shown."""
 
     texts: RuleTexts
     text: str
@@ -117,8 +117,8 @@ class ProjectRules(msgspec.Struct, frozen=True):
 
 
 def read_project(folder: Path) -> ProjectRules | None:
-    """Return the rules of a project's file; None if there is none. Raises Refused for a file that cannot be
-    used: it may deny something."""
+    """Return the rules of a project's file; None if there is none. Raises Refused for an unusable file: it
+    may deny something."""
     try:
         with find_path(folder, FILE) as place:
             if not place.exists:
@@ -134,7 +134,7 @@ def read_project(folder: Path) -> ProjectRules | None:
         text = data.decode()
         texts = msgspec.convert(seldom.tomllib.loads(text), RuleTexts)
         texts.parse()
-    except (ValueError, RecursionError, Refused) as error:  # of TOML, of its types, of a rule
+    except (ValueError, RecursionError, Refused) as error:  # from TOML, from its types, from a rule
         reason = str(error).rstrip(".")
         raise Refused(f"{FILE} cannot be used: {reason}. Repair it; until then nothing is done.") from error
     return ProjectRules(texts, text, digest(data))

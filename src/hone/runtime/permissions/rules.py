@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from hone.runtime.simple import Simple
 
 PARSER = "hone.runtime.commands:simple_commands"
-"""Loaded with the first command."""
+"""Imported with the first command."""
 FAMILIES = {"patch": "write_file", "search_files": "read_file", "web_search": "web_fetch"}
-"""A rule for the second tool holds for the first one, too."""
+"""A rule for the second tool covers the first one, too."""
 NETWORK = "network"
 """The tool of a rule that lets a command use the network."""
 
@@ -49,7 +49,7 @@ class Rule(Struct, frozen=True, order=True):
 
     @property
     def is_wide(self) -> bool:
-        """Tell whether a pattern for paths covers more than the one it names."""
+        """Tell whether a path pattern covers more than the path it names."""
         return "*" in self.pattern or "?" in self.pattern or self.pattern.endswith("/")
 
     def names(self, tool: str) -> bool:
@@ -65,7 +65,7 @@ class RuleSet(Struct, frozen=True):
 
 
 def parse_rule(text: str) -> Rule:
-    """Raises Refused for what is no rule."""
+    """Parse a rule. Raises Refused if it is invalid."""
     tool, colon, pattern = text.partition(":")
     if not colon or not re.fullmatch(r"[A-Za-z0-9_-]+|\*", tool.strip()) or not pattern.strip():
         raise Refused(f"{text!r} is not a rule. Write it as `tool: pattern`, e.g. `terminal: git push *`.")
@@ -92,7 +92,7 @@ def _covers(pattern: str, path: Path, folder: Path) -> bool:
 
 @cache
 def _glob(pattern: str) -> re.Pattern[str]:
-    """`*` and `?` stay within a folder; `**` crosses folders, and `x/**` covers x itself."""
+    """Match a path. `*` and `?` stay within a folder; `**` crosses folders, and `x/**` covers x itself."""
     parts = re.split(r"(/\*\*(?:/|$)|\*+|\?)", pattern)
     said = {"/**": "(?:/.*)?", "/**/": "/(?:.*/)?", "*": "[^/]*", "?": "[^/]"}
     texts = (said.get(part, "[^/]*" if part.startswith("*") else re.escape(part)) for part in parts)
@@ -102,8 +102,9 @@ def _glob(pattern: str) -> re.Pattern[str]:
 def match_command(rules: Sequence[Rule], tool: str, text: str) -> tuple[Rule, ...]:
     """Return the rules that together cover a command; none if a part of it is not covered.
 
-    A rule covers the whole text if it is the same to the letter. Else every simple command of the text must
-    be plain, without redirection, substitution or variable, and covered by a rule."""
+    A rule that equals the text covers all of it. Otherwise every simple command of the text must be plain,
+    without redirection, substitution or variable, and covered by a rule.
+    """
     named = [rule for rule in rules if rule.names(tool)]
     exact = next((rule for rule in named if rule.pattern == text.strip()), None)
     if exact:
@@ -134,12 +135,12 @@ def deny_command(rules: Iterable[Rule], tool: str, text: str) -> Rule | None:
 
 
 def _forms(command: "Simple") -> tuple[tuple[str, ...], ...]:
-    """Return a command as it is written, and without its path and what stands before it."""
+    """Return a command as written, and without its path and its prefixes."""
     return command.argv, (command.program, *command.words)
 
 
 def _fits(pattern: str, forms: Sequence[tuple[str, ...]]) -> bool:
-    """Compare word by word; only an asterisk that stands alone, unquoted, at the end is a wildcard."""
+    """Compare word by word. The only wildcard is a separate, unquoted asterisk at the end."""
     if pattern == "*" or pattern.endswith(" *"):
         wanted = _words(pattern.removesuffix("*"))
         return any(form[: len(wanted)] == wanted for form in forms)
@@ -158,8 +159,8 @@ def is_about_paths(rule: Rule) -> bool:
 
 
 def exact_rules(tool: str, text: str) -> tuple[Rule, ...]:
-    """Return the rules that an answer for always adds: each simple command, or else the very text. None if
-    no rule would cover this text and nothing else."""
+    """Return the rules that the answer "always" adds: each simple command, or else the exact text. Return
+    None if no rule would cover this text and nothing else."""
     commands = [*parse_commands(text)]
     if commands and all(each.plain for each in commands):
         lines = dict.fromkeys(seldom.shlex.join(each.argv) for each in commands)
@@ -171,7 +172,7 @@ def exact_rules(tool: str, text: str) -> tuple[Rule, ...]:
 
 
 def exact_rule(tool: str, subject: str) -> tuple[Rule, ...]:
-    """Return a rule that names this one subject; none if it could be read as anything else."""
+    """Return a rule that names this one subject; none if it could also mean something else."""
     rule = Rule(tool, subject)
     try:
         reads_back = subject.isprintable() and parse_rule(str(rule)) == rule
@@ -181,7 +182,7 @@ def exact_rule(tool: str, subject: str) -> tuple[Rule, ...]:
 
 
 def match_use(rules: Iterable[Rule], use: Rule) -> Rule | None:
-    """Return the first rule that covers a use of a tool: the same one, or any."""
+    """Return the first rule that covers a use of a tool: the exact one, or any."""
     return next((each for each in rules if each.names(use.tool) and each.pattern in ("*", use.pattern)), None)
 
 

@@ -1,5 +1,5 @@
-"""Compare what commands print with files that are foreign as a whole: tainted dependencies, and folders
-inside the working folder that are not trusted.
+"""Compare command output with folders that are foreign as a whole: tainted dependencies, and untrusted
+folders inside the working folder.
 
 They are too large for fingerprints. Instead the kernel tells which of their files a command has opened, and
 only those are compared.
@@ -21,25 +21,25 @@ from hone.runtime.provenance.view import TaintViews, name
 from hone.runtime.trust import Folders
 
 HEAD = 512
-"""Bytes that tell whether a file is a program."""
+"""The bytes of a file that tell whether it is a program."""
 MOST = 64
-"""Conversations for which nested folders are remembered."""
+"""The most conversations for which nested folders are remembered."""
 SHORTEST = 12
-"""Characters of a line that is compared as a whole."""
+"""The fewest characters of a line that is compared as a whole."""
 CLOSE = 2**20
-"""Bytes that are compared word by word. Where more was opened, lines are compared as a whole."""
+"""The most bytes to compare word by word. If more was opened, whole lines are compared."""
 FILES, BYTES = 6_000, 48 * 2**20
-"""Files and bytes that are compared at most. Where more was opened, the output is foreign."""
+"""The most files and bytes to compare. If more was opened, the output is foreign."""
 PROGRAMS = (
     *(".a", ".dll", ".dylib", ".exe", ".node", ".o", ".pyc", ".pyd", ".so", ".wasm"),
     *(".gif", ".ico", ".jpeg", ".jpg", ".map", ".png", ".ttf", ".webp", ".woff", ".woff2"),
 )
-"""Files that are run or drawn. Nobody unpacks text from them."""
+"""Files to run or display. No program extracts text from them."""
 
 
 @dataclass
 class Area:
-    """What is foreign inside one working folder, and what of it was opened."""
+    """The foreign places inside one working folder, and which of their files were opened."""
 
     places: frozenset[str]
     watch: OpenWatch | None = None
@@ -49,11 +49,11 @@ class Area:
 
 
 class Incomparable(Exception):
-    """More was opened than can be compared, or something that text may be unpacked from."""
+    """More was opened than can be compared, or a file that text may be extracted from."""
 
 
 class Areas:
-    """Raises Incomparable where a comparison cannot be made."""
+    """The foreign areas of each working folder. Raises Incomparable if a comparison is impossible."""
 
     def __init__(self, folders: Folders, views: TaintViews) -> None:
         self._folders = folders
@@ -63,7 +63,7 @@ class Areas:
         self._lock = RLock()
 
     def begin(self, folder: Path, session: str, reach: Reach) -> bool:
-        """Called before a command runs. Tell whether there is anything foreign that it can read."""
+        """Prepare for a command. Tell whether it can read anything foreign."""
         with self._lock:
             places = self._places(folder, session, reach) if self._folders.trusts(folder) else frozenset()
             area = self._areas.get(folder)
@@ -82,7 +82,7 @@ class Areas:
                 area.users = max(0, area.users - 1)
 
     def find(self, folder: Path, text: str) -> dict[Span, int]:
-        """Return what a text has in common with the foreign files that commands have opened."""
+        """Return what a text shares with the foreign files that commands have opened."""
         with self._lock:
             area = self._areas.get(folder)
             if area is None or not area.places:
@@ -110,8 +110,8 @@ class Areas:
             self._areas.clear()
 
     def find_untrusted(self, folder: Path, session: str, reach: Reach) -> frozenset[str]:
-        """Return the untrusted folders inside a folder and among what else commands can read there. Those
-        inside are looked for once per conversation."""
+        """Return the untrusted folders inside a folder, and those that commands can read elsewhere. The
+        search inside runs once per conversation."""
         with self._lock:
             if (folder, session) not in self._nested:
                 found = self._folders.find_untrusted(folder, WHOLE_NAMES)
@@ -122,7 +122,7 @@ class Areas:
             return self._nested[folder, session] | outside
 
     def find_common(self, folder: Path, reach: Reach, text: str) -> dict[Span, int]:
-        """Return what a text has in common with what is tainted as a whole, opened by a command or not."""
+        """Return what a text shares with tainted folders, opened by a command or not."""
         within = (f"{name(folder)}/", *(name(each) for each in reach.write))
         places = frozenset(each for each in self._views.folders if each.startswith(within))
         return _common(text, [_content(path) for path in _all_files(places)]) if places else {}
@@ -136,7 +136,7 @@ class Areas:
 
 
 def _renew(old: Area | None, places: frozenset[str]) -> Area:
-    """Watch the folders, and those of single files."""
+    """Watch the folders, and the folders of single files."""
     if old and old.watch:
         old.watch.close()
     users = old.users if old else 0
@@ -174,7 +174,7 @@ def _all_files(places: frozenset[str]) -> list[str]:
 
 
 def _contents(area: Area) -> list[bytes]:
-    """Return what the foreign files hold that were opened; all of them, where that is not known."""
+    """Return the content of the foreign files that were opened, or of all of them if that is unknown."""
     if area.missing:
         return [_content(path) for path in _all_files(area.places)]
     found = [_content(path) for path in area.opened if _is_in(path, area.places)]
@@ -203,7 +203,7 @@ def _common(text: str, contents: Sequence[bytes]) -> dict[Span, int]:
 
 
 def _content(path: str) -> bytes:
-    """Of what is named like a program and is one, nothing."""
+    """Return the content of a file; nothing for a program."""
     if path.endswith(PROGRAMS) and is_opaque(read(Path(path), HEAD) or b""):
         return b""
     return read(Path(path)) or b""

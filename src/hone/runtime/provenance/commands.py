@@ -34,7 +34,7 @@ _GITS_OWN = ("objects/", "refs/", "logs/", "index", "HEAD", "ORIG_HEAD", "packed
 
 
 class CommandObserver:
-    """Blocks while it reads and writes: use a thread."""
+    """Observes commands. It blocks while it reads and writes, so call it in a thread."""
 
     def __init__(self, records: Records, areas: Areas, reach: FindReach) -> None:
         self._records = records
@@ -49,7 +49,8 @@ class CommandObserver:
         self._watches.clear()
 
     def enter(self, active: Active, text: str, context: ToolContext) -> None:
-        """Raises StoreError: without a record, nothing foreign runs. What a clean command does needs none."""
+        """Start observing a command. Raises StoreError, since nothing foreign may run without a record. A
+        clean command needs none."""
         records = self._records
         try:
             records.recover()
@@ -70,7 +71,8 @@ class CommandObserver:
                 raise
 
     def leave(self, active: Active, emit: Emit) -> None:
-        """A window that cannot be closed stays open, and what changes in it is foreign."""
+        """Record what the command changed. A window that cannot be closed stays open, and what changes in it
+        is foreign."""
         self._records.drop(active)
         if not active.id:
             return
@@ -94,7 +96,7 @@ class CommandObserver:
         texts: list[TaintedText] = []
         if active.snapshot:
             texts += self._records.commits.end(active.snapshot, changed.inside, origin)
-        elif self._records.is_concerned(active.place):  # by another process, in the meantime
+        elif self._records.is_concerned(active.place):  # by another process since then
             self._records.commits.adopt(active.place)
         if origin is None:
             return [*texts, *copies]
@@ -105,7 +107,8 @@ class CommandObserver:
         return [*texts, *(each for each in files if each.digest not in trusted)]
 
     def _taint_folders(self, active: Active, changed: Changed) -> None:
-        """Dependencies that changed, and untrusted folders elsewhere that the command could write to."""
+        """Taint dependencies that changed, and untrusted folders elsewhere that the command could write
+        to."""
         wholes = {active.watch.whole(each) for each in changed.inside} if active.watch else set()
         found = [active.place / each for each in wholes if not each.endswith(".git")]
         outside = self._reach(active.place).write
@@ -114,8 +117,8 @@ class CommandObserver:
             self._records.store.taint_folders([name(each) for each in found])
 
     def _copies(self, active: Active, paths: Sequence[Path]) -> list[TaintedText]:
-        """Return files that a clean command made from files that are foreign as a whole. If that cannot be
-        told, the command is tainted."""
+        """Return files that a clean command copied from foreign areas. If that is unknown, the command is
+        tainted."""
         contents = {path: data for path in paths if (data := read(path))}
         try:
             texts = {path: decode(data) for path, data in contents.items()}
@@ -131,18 +134,18 @@ class CommandObserver:
             watch = self._watches.get(active.place)
             if watch is None:
                 watch = self._watches[active.place] = FolderWatch(active.place)
-            watch.drain()  # only its shares are of interest
+            watch.drain()  # only its shares matter
             active.watch = watch.share()
 
 
 def _is_hidden(path: str) -> bool:
-    """Tell whether a file in a repository is neither an object nor kept by Git about its own work."""
+    """Tell whether a file in a repository is neither an object nor one of Git's own work files."""
     start, _, inner = path.partition(".git/")
     return bool(inner) and (not start or start.endswith("/")) and not inner.startswith(_GITS_OWN)
 
 
 def _base(active: Active) -> Base:
-    """Return how to look up what was committed before the command."""
+    """Return a function that looks up what was committed before the command."""
     snapshot = active.snapshot
     commit = snapshot.repository.commit(snapshot.refs.get("HEAD", "")) if snapshot else None
 

@@ -1,7 +1,7 @@
 """Tell the owner's commits from those of Hone's own commands.
 
-Where a repository stands is recorded around every command. If it stands elsewhere at the next look, and no
-command of any Hone process was running, the owner has committed, and what was committed is trusted.
+The position of a repository is recorded around every command. If it has changed at the next check, and no
+command of any Hone process was running, the owner has committed, and the commits are trusted.
 """
 
 import heapq
@@ -20,16 +20,16 @@ from hone.runtime.trust import Folders
 from hone.stores.tainted import TaintedText, TaintStore, TrustedContent
 
 WALK = 5_000
-"""Commits that are looked at."""
+"""The most commits to check."""
 SPARE = 64
-"""Known commits that are looked at beyond the last one that is not: some have a wrong date."""
+"""How many known commits to check beyond the last unknown one: some have a wrong date."""
 OBJECTS, BYTES = 3_000, 8 * 2**20
-"""Objects of one command whose text is kept, and their bytes."""
+"""How many objects of one command keep their text, and their bytes."""
 _LOOSE = regex(r"objects/([0-9a-f]{2})/([0-9a-f]{38})")
 
 
 class RefSnapshot(Struct, frozen=True):
-    """Where a repository stood before a command."""
+    """The position of a repository before a command."""
 
     repository: Repository
     refs: Mapping[str, str]
@@ -47,7 +47,7 @@ class Commits:
         self._is_busy = is_busy
 
     def settle(self, path: Path, own: int = 0) -> bool:
-        """Trust what the owner has committed since the last look, unless a command other than one's `own` is
+        """Trust what the owner has committed since the last check, unless a command other than `own` is
         running. Tell whether anything became trusted."""
         repository = Repository.find(path) if self._store.exists else None
         if repository is None:
@@ -64,7 +64,7 @@ class Commits:
         return bool(contents)
 
     def adopt(self, path: Path) -> None:
-        """Take what was committed since the last look for Hone's own."""
+        """Treat what was committed since the last check as Hone's own."""
         repository = Repository.find(path)
         if repository is None:
             return
@@ -73,7 +73,7 @@ class Commits:
         self._store.set_head(key, head, find_commits(repository, {head}, {known}) if known else ())
 
     def begin(self, folder: Path, own: int) -> RefSnapshot | None:
-        """Called before a command."""
+        """Record the position before a command."""
         repository = Repository.find(folder)
         if repository is None:
             return None
@@ -83,8 +83,8 @@ class Commits:
     def end(
         self, snapshot: RefSnapshot, changed: Iterable[str], origin: TaintOrigin | None
     ) -> list[TaintedText]:
-        """Called after a command with what it changed in the repository's folder. Return what it gave to Git,
-        if its words are tainted."""
+        """Compare after a command, given what it changed in the repository's folder. Return what it added to
+        Git, if its words are tainted."""
         repository, after = snapshot.repository, snapshot.repository.refs()
         known = frozenset(snapshot.refs.values())
         tips = frozenset(after.values()) - known
@@ -117,7 +117,7 @@ class Commits:
 
 
 def find_commits(repository: Repository, tips: Iterable[str], known: Iterable[str]) -> dict[str, Commit]:
-    """Return the commits that lead to the tips and not to what is known. Clocks of committers may differ."""
+    """Return the commits that lead to the tips but not to what is known. Committers' clocks may differ."""
     found: dict[str, Commit] = {}
     old: set[str] = {*known}
     queue: list[tuple[int, str]] = []
@@ -148,7 +148,7 @@ def find_commits(repository: Repository, tips: Iterable[str], known: Iterable[st
 def _given(
     repository: Repository, tips: Iterable[str], made: Mapping[str, Commit]
 ) -> Iterator[tuple[str, bytes]]:
-    """Yield messages and contents that commits, tags and stashes brought."""
+    """Yield messages and contents added by commits, tags and stashes."""
     for id in tips:
         found = repository.read(id)
         if found and found.kind in ("tag", "blob"):

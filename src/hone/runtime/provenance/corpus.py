@@ -1,4 +1,4 @@
-"""Look for lines in files that were there before: what stands in an older file did not come from elsewhere.
+"""Search older files for a line: what stands in an older file did not come from elsewhere.
 
 Programs repeat themselves. Without this, `from pathlib import Path` in a file that was written after reading
 a web page would make every other file with that line foreign.
@@ -16,14 +16,15 @@ from hone.runtime.provenance.view import name
 from hone.runtime.trust import is_own_repository
 
 FILES, BYTES, LARGEST = 8_000, 64 * 2**20, 2**19
-"""Files and bytes that are looked through, and bytes of a file."""
+"""The most files and bytes to search, and the most bytes of a file."""
 
 
 def find_unexplained(
     spans: Mapping[Span, int], root: Path, trusted: Mapping[str, str], is_foreign: Callable[[Path], bool]
 ) -> set[Span]:
-    """Return the spans that stand in no file below the root that has not changed since the time given for the
-    span, or whose content is trusted. Files that are foreign as a whole do not count."""
+    """Return the spans that no older file below the root explains. A file explains a span if it contains it
+    and has not changed since the span's time, or if its content is trusted. Files in foreign areas do not
+    count."""
     left = {span: [piece.encode("utf-8", "replace") for piece in span] for span in spans}
     paths = frozenset(trusted.values())
     latest = max(spans.values(), default=0)
@@ -42,7 +43,7 @@ def find_unexplained(
 
 
 def _files(root: Path, is_foreign: Callable[[Path], bool]) -> Iterator[tuple[Path, os.stat_result]]:
-    """Yield text files, those in upper folders first."""
+    """Yield text files, upper folders first."""
     todo, files, size = [root], 0, 0
     for folder in todo:
         if is_foreign(folder) or (folder != root and is_own_repository(folder)):

@@ -1,4 +1,4 @@
-"""Label files, names and output: foreign if they hold text from elsewhere, wherever it lies by now."""
+"""Label files, names and output: foreign if they hold text from elsewhere, wherever it is now."""
 
 import os
 import time
@@ -20,11 +20,11 @@ _FAULTS = (HoneError, OSError, ValueError, LookupError, MemoryError, RecursionEr
 
 
 TOGETHER = 16
-"""Lines that are looked for in older files at a time, the longest first: one that is nowhere is enough."""
+"""Lines to search for in older files at a time, longest first: one that is nowhere is enough."""
 
 
 class ProvenanceLabels:
-    """What cannot be told is foreign. Blocks while it reads: use a thread."""
+    """Whatever is unknown is foreign. It blocks while it reads, so call it in a thread."""
 
     def __init__(self, records: Records, areas: Areas, reach: FindReach) -> None:
         self._folders = records.folders
@@ -44,7 +44,7 @@ class ProvenanceLabels:
         return self._label(folder, lambda: self._is_foreign_output(folder, text))
 
     def _label(self, path: Path, is_foreign: Callable[[], bool]) -> Trust:
-        """What was foreign may have been committed by the owner since the last look."""
+        """Label a path. If it is foreign, check whether the owner has committed it since."""
         try:
             foreign = is_foreign() and not (self._commits.settle(path) and not is_foreign())
         except _FAULTS:
@@ -101,7 +101,7 @@ class ProvenanceLabels:
         return False
 
     def _is_tainted(self, view: TaintView, root: Path, spans: Mapping[Span, int]) -> bool:
-        """Tell whether one of the spans came from elsewhere and stands in no older file."""
+        """Tell whether one of the spans came from elsewhere and is in no older file."""
         if not view.unexplained.isdisjoint(spans):
             return True
         left = sorted(spans.keys() - view.explained, key=lambda span: -sum(map(len, span)))
@@ -115,7 +115,7 @@ class ProvenanceLabels:
         return False
 
     def _has_prose(self, folder: Path, root: Path) -> bool:
-        """Tell whether a tainted file in a folder or below is named with a whole sentence."""
+        """Tell whether a tainted file in a folder or below has a whole sentence as its name."""
         start = f"{name(folder)}/"
         return any(
             path.startswith(start) and is_prose(path.rpartition("/")[2])

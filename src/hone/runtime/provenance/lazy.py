@@ -31,7 +31,7 @@ class LazyProvenance:
     """A `Provenance` that is made when it is first needed."""
 
     def __init__(self, home: Path, folders: Folders, sandbox_in: "Callable[[Path], SandboxSettings]") -> None:
-        """`sandbox_in` returns what holds for commands in a folder."""
+        """`sandbox_in` returns the sandbox settings of a folder."""
         self._made_from = home, folders
         self._sandbox_in = sandbox_in
         self._folders = folders
@@ -50,7 +50,7 @@ class LazyProvenance:
 
     @property
     def observer(self) -> "Provenance":
-        """The real one."""
+        """The real observer."""
         return self._real
 
     def close(self) -> None:
@@ -70,7 +70,7 @@ class LazyProvenance:
         )
 
     def _noted(self, path: Path, label: Trust, confined: bool = True) -> Trust:
-        """Note why it is foreign, if it is."""
+        """Note why a result is foreign, if it is."""
         reasons = reasons_of_call.get()
         if reasons and label is Trust.FOREIGN:
             folders = self._folders
@@ -79,13 +79,13 @@ class LazyProvenance:
         return label
 
     async def remember(self, call: ToolCall, outcome: Outcome) -> None:
-        """Remember a result that is withheld. After that, the words of Hone's own are remembered, too: what
-        is said after foreign text has no better label, and nobody could tell them apart later."""
+        """Remember a withheld result. From then on, remember Hone's own words, too: anything said after
+        foreign text gets no better label, and nobody could tell them apart later."""
         own = self._withholds and outcome.trust >= Trust.AGENT
         if outcome.withheld or own:
             self._withholds = True
             key = identify(call.id, outcome.text)
-            with suppress(HoneError):  # then it stays foreign
+            with suppress(HoneError):  # in that case it stays foreign
                 await asyncio.to_thread(self._real.store.withhold, key, outcome.withheld)
 
     async def before_write(self, path: Path, before: bytes | None, context: ToolContext) -> None:

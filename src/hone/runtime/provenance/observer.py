@@ -1,8 +1,8 @@
 """Observe what tools and commands write, and label what they read.
 
-A conversation that is foreign taints every file it changes; a command with network does so in any
-conversation. A window is recorded before a command starts or a file is written: if the process dies before it
-has recorded the rest, what has changed since then counts as tainted.
+A foreign conversation taints every file it changes; a command with network does so in any conversation. A
+window is recorded before a command starts or a file is written: if the process dies before it has recorded
+the rest, whatever has changed since then counts as tainted.
 """
 
 import asyncio
@@ -27,12 +27,12 @@ from hone.runtime.trust import Folders
 from hone.stores.tainted import TaintStore
 
 _current: ContextVar[Active | None] = ContextVar("_current", default=None)
-"""The command of the call that is being performed."""
+"""The command of the call that is running."""
 
 
 class Provenance:
-    """The observer and the labels of one home. `reach` tells where commands in a folder can write beside it,
-    and what else they can read."""
+    """The observer and the labels of one home. `reach` tells what commands in a folder can write and read
+    outside it."""
 
     def __init__(self, home: Path, folders: Folders, reach: FindReach = lambda _: Reach()) -> None:
         records = self._records = Records(home, folders)
@@ -48,11 +48,12 @@ class Provenance:
         return self._records.store
 
     def is_confined(self, folder: Path, session: str) -> bool:
-        """Tell whether commands in a folder can read no untrusted folder beside or inside it."""
+        """Tell whether commands in a folder can read no untrusted folder, inside it or elsewhere."""
         return not self._areas.find_untrusted(folder, session, self._reach(folder))
 
     def relabel(self, folder: Path, talks: Conversations) -> Conversations:
-        """Return the conversations that are foreign only because a folder was not trusted, labeled anew."""
+        """Return the conversations that are foreign only because a folder was not trusted, with new
+        labels."""
         return Relabeling(self._records, self._areas, self._reach, folder).find_clean(talks)
 
     def find_sessions(self, folder: Path) -> frozenset[str]:
@@ -113,7 +114,7 @@ class Provenance:
             await uninterrupted(asyncio.to_thread(self._commands.leave, active, context.emit))
 
     def _recover(self) -> None:
-        """Look once for what a killed process left. Records that cannot be read make everything foreign."""
+        """Check once for leftovers of a killed process. Unreadable records make everything foreign."""
         if not self._is_recovered:
             with suppress(HoneError, OSError):
                 self._records.recover()

@@ -1,4 +1,4 @@
-"""Tell whether the process that left a mark still runs: each one holds a lock as long as it lives."""
+"""Tell whether the process that left a mark still runs: each one holds a lock for as long as it lives."""
 
 import os
 from contextlib import suppress
@@ -11,7 +11,7 @@ FOLDER = "provenance"
 
 
 class ProcessMark:
-    """The mark of this process in a home. Where no lock can be held, nobody else can read marks either."""
+    """The mark of this process in a home. Where locks do not work, nobody else can read marks either."""
 
     def __init__(self, home: Path) -> None:
         self._folder = home / FOLDER

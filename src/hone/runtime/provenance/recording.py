@@ -16,25 +16,25 @@ from hone.runtime.provenance.view import name
 from hone.stores.tainted import Kind, TaintedText
 
 LARGEST = 8 * 2**20
-"""Bytes of a file whose lines are looked at. Of a larger one only the digest is kept."""
+"""The most bytes of a file whose lines are recorded. For a larger file only the digest is kept."""
 MOST = 200_000
-"""Units of one command. Files beyond that are recorded without lines; see `areas`."""
+"""The most units of one command. Files beyond that are recorded without lines; see `areas`."""
 TRIVIAL = 16
-"""Bytes below which equal contents mean nothing: an empty file is the same everywhere."""
+"""The fewest bytes for which equal contents mean anything: an empty file is the same everywhere."""
 _PARTS = regex(r"[^\W_]+")
 Base = Callable[[Path], bytes | None]
 """Returns what a file held before, if that is known."""
 
 
 class TaintOrigin(Struct, frozen=True):
-    """Which conversation tainted, and since when: nothing older can contain its text."""
+    """The conversation that tainted, and since when: nothing older can contain its text."""
 
     session: str
     at: int
 
 
 def taint_file(path: Path, data: bytes, before: bytes | None, origin: TaintOrigin) -> TaintedText:
-    """Record what a file holds. Lines that it held before are not new."""
+    """Record the content of a file. Lines that it held before are not new."""
     old = frozenset(line.strip() for line in decode(before).split("\n")) if before else frozenset()
     complete = len(data) <= LARGEST and not is_opaque(data)
     units = select(decode(data).split("\n"), old) if complete else frozenset()
@@ -42,7 +42,7 @@ def taint_file(path: Path, data: bytes, before: bytes | None, origin: TaintOrigi
 
 
 def taint_files(paths: Iterable[Path], base: Base, origin: TaintOrigin) -> Iterator[TaintedText]:
-    """Record the files among these paths, the smaller ones first."""
+    """Record the files among these paths, smaller ones first."""
     room = MOST
     for _, path in sorted((_size(path), path) for path in paths):
         if path.is_symlink():
@@ -67,14 +67,14 @@ def taint_text(folder: Path, text: str, origin: TaintOrigin) -> TaintedText:
 
 
 def taint_object(folder: Path, data: bytes, origin: TaintOrigin) -> TaintedText:
-    """Record what was given to Git."""
+    """Record what was added to Git."""
     return TaintedText(
         name(folder), "object", digest(data), "", fingerprint(decode(data)), origin.session, origin.at
     )
 
 
 def read(path: Path, most: int = LARGEST * 8) -> bytes | None:
-    """Return the content of a regular file, a very large one cut; None if it is none."""
+    """Return the content of a regular file, truncated if it is very large; None if it is no such file."""
     try:
         with open_file(path) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -89,7 +89,7 @@ def decode(data: bytes) -> str:
 
 
 def blob_id(data: bytes) -> str:
-    """Return the name that Git gives to a content."""
+    """Return Git's name for a content."""
     return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
 
 
@@ -101,12 +101,12 @@ def taint_names(paths: Iterable[Path], origin: TaintOrigin) -> Iterator[TaintedT
 
 
 def is_prose(name: str) -> bool:
-    """Tell whether a name says more than a name."""
+    """Tell whether a name is a sentence."""
     return len(name.split()) > 2 or len(_PARTS.findall(name)) > 7
 
 
 def is_opaque(data: bytes) -> bool:
-    """Tell whether text may be packed into this: an archive, a database, a document."""
+    """Tell whether the content may have text packed into it: an archive, a database, a document."""
     return b"\0" in data[:8192] or (len(data) > 64 and decode(data[:8192]).count("\ufffd") > 80)
 
 

@@ -1,4 +1,4 @@
-"""What the observers and labels of a home share: its records, and what runs right now."""
+"""The state that a home's observers and labels share: its records, and what is running."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -21,7 +21,7 @@ from hone.stores.tainted import TaintedText, TaintStore
 
 
 class Reach(Struct, frozen=True):
-    """Where commands can also read and write, beside their working folder."""
+    """Where commands can also read and write, outside their working folder."""
 
     read: tuple[Path, ...] = ()
     write: tuple[Path, ...] = ()
@@ -51,7 +51,7 @@ class Active:
 
 
 class Records:
-    """The database opens when it is first needed."""
+    """The records of a home. The database opens when it is first needed."""
 
     def __init__(self, home: Path, folders: Folders) -> None:
         self.folders = folders
@@ -76,17 +76,18 @@ class Records:
         self.views.changed()
 
     def end(self, active: Active) -> None:
-        """Record that everything about it is recorded. Raises StoreError."""
+        """Record that everything about it has been recorded. Raises StoreError."""
         self.store.end([active.id], time.time_ns())
         self.views.changed()
 
     def forget(self, active: Active) -> None:
-        """Everything that a tool wrote is recorded: nothing has to be looked for later. Raises StoreError."""
+        """Forget a window: everything that a tool wrote is recorded, so no search is needed later. Raises
+        StoreError."""
         self.store.forget([each for each in self.store.windows() if each.id == active.id])
         self.drop(active)
 
     def add(self, texts: Iterable[TaintedText]) -> None:
-        """Record tainted texts, without fingerprints that are known already. Raises StoreError."""
+        """Record tainted texts, without fingerprints that are already known. Raises StoreError."""
         found = [replace(each, units=self._unknown(each)) for each in texts]
         if found:
             self.store.add(found)
@@ -101,7 +102,8 @@ class Records:
             self._active = [each for each in self._active if each is not active]
 
     def taint_session(self, session: str) -> None:
-        """What still runs in the background of a conversation that has become foreign may be told of it."""
+        """Taint the background commands of a conversation that has become foreign: it may have told them
+        something."""
         with self._lock:
             clean = [each for each in self._active if each.session == session and not each.tainted]
             for each in clean:
@@ -111,12 +113,12 @@ class Records:
             self.views.changed()
 
     def is_concerned(self, path: Path) -> bool:
-        """Tell whether anything is tainted where a path lies."""
+        """Tell whether anything around a path is tainted."""
         root = self.folders.root(path)
         return root is not None and not (self.views.get(root).is_empty and not self.views.windows(path))
 
     def recover(self) -> None:
-        """End the windows of processes that died. What changed in them until now is found by time."""
+        """End the windows of dead processes. What has changed in them until now is found by time."""
         open_ones = [each for each in self.store.windows() if not each.ended] if self.store.exists else []
         dead = [each for each in open_ones if not self._process.is_alive(each.process)]
         for each in dead:
@@ -127,7 +129,7 @@ class Records:
             self.views.changed()
 
     def _is_busy(self, folder: Path, own: int) -> bool:
-        """Tell whether a command other than one's own runs in or around a folder, in any process."""
+        """Tell whether another command runs in or around a folder, in any process."""
         return any(
             not each.ended
             and each.id != own

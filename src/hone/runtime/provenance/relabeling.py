@@ -1,4 +1,4 @@
-"""Label conversations anew for a folder that the owner trusts after they were held in it.
+"""Relabel conversations after the owner has trusted the folder they were held in.
 
 A conversation gets the labels that it would have had if the folder had been trusted from the start, or it
 stays as it is: one text from elsewhere in it is enough.
@@ -31,8 +31,8 @@ Conversations = Mapping[SessionId, Transcript]
 
 
 def relabel(transcript: Transcript, is_withheld: Callable[[ToolResult], bool]) -> Transcript | None:
-    """Return a conversation with what is withheld as local text; None if anything else in it is foreign. What
-    the agent said after withheld text is no better than that text."""
+    """Return a conversation with withheld text as local text; None if anything else in it is foreign. The
+    agent's words after withheld text get no better label than that text."""
     nodes: list[Node] = []
     floor, has_withheld = Trust.OWNER, False
     for node in transcript.nodes:
@@ -51,15 +51,15 @@ def relabel(transcript: Transcript, is_withheld: Callable[[ToolResult], bool]) -
 
 @dataclass
 class Tainted:
-    """What conversations with text from elsewhere have left in a folder."""
+    """The foreign text that conversations have left in a folder."""
 
     lines: Fingerprints = field(default_factory=Fingerprints)
     paths: set[str] = field(default_factory=set)
 
 
 class Relabeling:
-    """Finds the conversations whose foreign text all comes from one folder. Blocks while it reads: use a
-    thread."""
+    """Finds the conversations whose foreign text all comes from one folder. It blocks while it reads, so call
+    it in a thread."""
 
     def __init__(self, records: Records, areas: Areas, reach: FindReach, folder: Path) -> None:
         self._records = records
@@ -68,8 +68,8 @@ class Relabeling:
         self._folder = folder
 
     def find_clean(self, talks: Conversations) -> Conversations:
-        """Return the conversations that would be clean if the folder had been trusted, with the labels they
-        would have. One that has read what another wrote is as clean as that one."""
+        """Return the conversations that would be clean if the folder had been trusted, with their new labels.
+        A conversation that has read another's text is as clean as that one."""
         try:
             if self._records.folders.trusts(self._folder):
                 self._sweep()
@@ -105,7 +105,7 @@ class Relabeling:
 
     def _load_tainted(self, clean: Collection[SessionId]) -> Tainted:
         """Return what other conversations have tainted in the folder. Raises Incomparable if one of them
-        still runs a command there, or has left what cannot be compared."""
+        still runs a command there, or has left something that cannot be compared."""
         store, found = self._records.store, Tainted()
         for window in store.windows():
             if not window.ended and window.session not in clean and self._overlaps(window.place):

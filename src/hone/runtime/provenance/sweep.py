@@ -1,4 +1,4 @@
-"""Find by time what changed while tainted commands ran and was not seen to change.
+"""Find by time what changed, unnoticed, while tainted commands ran.
 
 A file can be written through another hard link, and a process can be killed before it records what its
 command did. No program can set the time of a change, so a file that changed in such a window is found later.
@@ -26,7 +26,7 @@ class Sweeper:
         self._lock = RLock()
 
     def sweep(self, folder: Path) -> None:
-        """Record what is left to record of tainted windows in a folder, and forget those that have ended."""
+        """Record what tainted windows in a folder still owe, and forget those that have ended."""
         with self._lock:
             windows = self._views.windows(folder)
             if not windows:
@@ -69,7 +69,7 @@ class Sweeper:
 
 
 def _changes(place: Path, since: int) -> Iterator[tuple[Path, int]]:
-    """Yield files that changed since then, each with when it did."""
+    """Yield files that changed since a time, each with the time of its change."""
     if place.is_file():
         yield place, os.lstat(place).st_ctime_ns
         return

@@ -1,4 +1,4 @@
-"""Trust a file as the owner has seen it: its bytes become clean, and a later change is judged anew."""
+"""Trust a file as the owner has seen it: its bytes become clean, and later changes are judged again."""
 
 from pathlib import Path
 
@@ -28,7 +28,8 @@ class ForeignFile(Struct, frozen=True):
 
 
 def find_foreign(home: Path, folders: Folders, path: Path) -> ForeignFile | None:
-    """Return a file as it would become trusted; None if it is not foreign. Raises Refused if it cannot be."""
+    """Return a foreign file as it would become trusted; None if it is not foreign. Raises Refused if it
+    cannot be."""
     real = path.resolve()
     data = read(real)
     if data is None:
@@ -65,7 +66,7 @@ def find_fault(home: Path) -> str:
 
 
 def list_foreign(home: Path, folders: Folders, folder: Path) -> list[Path]:
-    """Return the files below a trusted folder that are foreign, as far as Hone wrote them."""
+    """Return the foreign files below a trusted folder, as far as Hone wrote them."""
     provenance = Provenance(home, folders)
     store = TaintStore(home)
     try:
@@ -81,7 +82,7 @@ def list_foreign(home: Path, folders: Folders, folder: Path) -> list[Path]:
 
 
 def trust_files(home: Path, folders: Folders, files: list[ForeignFile]) -> None:
-    """Trust contents as they were shown, wherever they are. Raises StoreError."""
+    """Trust contents as they were shown, wherever they are stored. Raises StoreError."""
     store = TaintStore(home)
     try:
         store.trust(

@@ -10,7 +10,8 @@ from hone.core.fingerprints import Fingerprints, Span
 from hone.stores.tainted import CommandWindow, TaintStore
 
 MOST = 500_000
-"""Units below one trusted folder. Above that all output from it is foreign, rather than to forget some."""
+"""The most units below one trusted folder. Above that all output from it is foreign, since none may be
+forgotten."""
 Version = tuple[int, int, int]
 
 
@@ -27,14 +28,14 @@ class TaintView:
     fingerprints: Fingerprints = field(default_factory=Fingerprints)
     digests: set[str] = field(default_factory=set)
     paths: dict[str, set[str]] = field(default_factory=dict)
-    """The digests of what each tainted file has held."""
+    """For each tainted file, the digests of its contents."""
     unchanged: dict[str, set[str]] = field(default_factory=dict)
-    """The digests of what files held after a tainted command as they had before it."""
+    """For files that a tainted command left unchanged, the digests of their contents."""
     blobs: set[str] = field(default_factory=set)
     partial: set[str] = field(default_factory=set)
-    """Files with more lines than were kept."""
+    """Files with more lines than were recorded."""
     earliest: int = 0
-    """When the first text was tainted."""
+    """The time when the first text was tainted."""
     explained: set[Span] = field(default_factory=set)
     unexplained: set[Span] = field(default_factory=set)
     last: int = 0
@@ -66,7 +67,7 @@ class TaintView:
 
 
 class TaintViews:
-    """Gives views that are up to date."""
+    """Returns views that are up to date."""
 
     def __init__(self, store: TaintStore) -> None:
         self._store = store
@@ -89,7 +90,7 @@ class TaintViews:
             return view
 
     def changed(self) -> None:
-        """Called after this process has written: the database only tells what others wrote."""
+        """Note that this process has written: the database only reports what others wrote."""
         with self._lock:
             self._own += 1
 
@@ -102,7 +103,7 @@ class TaintViews:
 
     @property
     def trusted(self) -> dict[str, str]:
-        """Digests of contents that the owner trusts, each with a path where one was."""
+        """Return the digests of contents that the owner trusts, each with its path if it had one."""
         with self._lock:
             self._refresh()
             return self._trusted

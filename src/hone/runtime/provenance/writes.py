@@ -13,8 +13,8 @@ from hone.stores.tainted import TrustedContent
 
 
 class WriteObserver:
-    """Blocks while it reads and writes: use a thread. Raises StoreError: without a record, nothing foreign is
-    written."""
+    """Observes writes. It blocks while it reads and writes, so call it in a thread. Raises StoreError, since
+    nothing foreign may be written without a record."""
 
     def __init__(self, records: Records, labels: FileLabels) -> None:
         self._records = records
@@ -38,7 +38,7 @@ class WriteObserver:
         if active.tainted or active.was_foreign:
             records.add([taint_file(path, data, active.before, active.origin)])
         elif records.is_concerned(path) and self._labels.of_file(path, data) is Trust.FOREIGN:
-            # A conversation that has seen nothing foreign wrote it: what it has in common is a coincidence.
+            # A clean conversation wrote it, so any overlap is a coincidence.
             root = name(records.folders.root(path) or path)
             records.store.trust([TrustedContent(digest(data), name(path), "clean", root)])
         if active.id:

@@ -8,7 +8,7 @@ from hone.stores.moving.sqlite import MoveProgress
 from hone.stores.moving.tables import TABLES, MovedTable, Row
 
 STEP = 500
-"""Rows after which progress is told."""
+"""Rows between two progress reports."""
 
 
 def count_rows(end: MoveEnd) -> Mapping[str, int]:
@@ -16,13 +16,13 @@ def count_rows(end: MoveEnd) -> Mapping[str, int]:
 
 
 def fingerprint(end: MoveEnd, what: str, report: MoveProgress) -> Fingerprints:
-    """Read everything once. Raises Corrupt for a content that its own digest contradicts."""
+    """Read everything once. Raises Corrupt for a content that does not match its digest."""
     tick = _Progress(what, sum(count_rows(end).values()), report)
     return dict(take(end, tick.watch))
 
 
 def copy(source: MoveEnd, target: MoveEnd, known: Fingerprints, report: MoveProgress) -> None:
-    """Copy all rows. Raises StoreError if the target then holds anything else than the source."""
+    """Copy all rows. Raises StoreError unless the target then equals the source."""
     progress = _Progress("copying", sum(each.count for each in known.values()), report)
     for table in TABLES:
         target.put(table, progress.watch(table, source.rows(table, by_use=True)))

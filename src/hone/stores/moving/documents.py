@@ -1,4 +1,4 @@
-"""Documents as files of a home, at one end of a move, and their way into a home."""
+"""Documents as files of a home, at one end of a move, and how they get into a home."""
 
 import os
 import shutil
@@ -13,7 +13,7 @@ from hone.files.documents import FileDocuments
 from hone.stores.moving.tables import Row
 
 MICRO = 1_000
-"""Nanoseconds. Times of files are finer than those of rows."""
+"""In nanoseconds. Times of files are finer than those of rows."""
 
 
 class DocumentFiles:
@@ -34,7 +34,7 @@ class DocumentFiles:
                     yield kind.name, name, digest(data), data, at
 
     def put(self, rows: Iterable[Row]) -> None:
-        """Write the rows as files. Raises StoreError for a name that would lie anywhere else."""
+        """Write the rows as files. Raises StoreError for a name that would escape the folder."""
         kinds = {kind.name: kind for kind in KINDS}
         for named, name, _, data, at in rows:
             kind = kinds.get(named)
@@ -53,7 +53,7 @@ def is_safe(kind: DocumentKind, name: str) -> bool:
 
 
 def take_away(home: Path) -> None:
-    """Remove the documents of a home that nobody uses: they are elsewhere."""
+    """Remove a home's documents, which nobody uses since they have moved elsewhere."""
     for kind in KINDS:
         if kind.folder:
             shutil.rmtree(home / kind.folder, ignore_errors=True)
@@ -62,8 +62,8 @@ def take_away(home: Path) -> None:
 
 
 def put_in_place(staged: Path, home: Path, aside: Path) -> None:
-    """Give a home the documents below `staged`. What it had before lies below `aside` then, with a number if
-    that is taken. Raises OSError."""
+    """Give a home the documents below `staged`. Its previous ones are then below `aside`, with a number if
+    that name is taken. Raises OSError."""
     free, number = aside, 1
     while os.path.lexists(free):
         number += 1

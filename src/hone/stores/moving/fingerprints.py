@@ -1,4 +1,4 @@
-"""Compare two ends of a move: the count and the SHA-256 of each table's rows, in the order of their key."""
+"""Compare two ends of a move: the count and the SHA-256 of each table's rows, in key order."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from hashlib import sha256
@@ -15,7 +15,7 @@ encode = msgspec.msgpack.Encoder().encode
 
 
 class OwnerRecord(Struct, frozen=True):
-    """What an owner has once: the last ids that were given, and by what copies kept elsewhere know it."""
+    """Values that an owner has once: the last ids given out, and the name by which remote copies know it."""
 
     changes: int
     jobs: int
@@ -25,12 +25,12 @@ class OwnerRecord(Struct, frozen=True):
 
 
 class MoveEnd(Protocol):
-    """One database of a move. It belongs to the move alone as long as that takes."""
+    """One database of a move. For as long as the move takes, it has exclusive access."""
 
     def count(self, table: MovedTable) -> int: ...
 
     def rows(self, table: MovedTable, *, by_use: bool = False) -> Iterator[Row]:
-        """Yield the rows in the order of their key, or contents in the order of their first use."""
+        """Yield the rows in key order, or contents in the order of their first use."""
         ...
 
     def put(self, table: MovedTable, rows: Iterable[Row]) -> None: ...
@@ -38,7 +38,7 @@ class MoveEnd(Protocol):
     def read_identity(self) -> OwnerRecord: ...
 
     def put_identity(self, identity: OwnerRecord, nodes: int) -> None:
-        """`nodes` is the highest number that a message ever had: no number is given again."""
+        """Set the ids. `nodes` is the highest number that a message ever had: no number is reused."""
         ...
 
     def read_nodes(self) -> int: ...
@@ -57,8 +57,8 @@ Watch = Callable[[MovedTable, Iterator[Row]], Iterator[Row]]
 
 
 def take(end: MoveEnd, watch: Watch) -> Iterator[tuple[str, Fingerprint]]:
-    """Yield the fingerprint of each table, and one of what the owner has once. Raises Corrupt for a content
-    that its own digest contradicts."""
+    """Yield the fingerprint of each table, and one of the owner's single values. Raises Corrupt for a content
+    that does not match its digest."""
     for table in TABLES:
         yield table.name, _take(table, watch(table, end.rows(table)))
     identity = end.read_identity()
@@ -85,5 +85,5 @@ def combine(fingerprints: Fingerprints) -> str:
 
 
 def differing(one: Fingerprints, other: Fingerprints) -> list[str]:
-    """Return the names of tables that are not the same on both sides."""
+    """Return the names of tables that differ."""
     return [name for name in one.keys() | other.keys() if one.get(name) != other.get(name)]

@@ -1,4 +1,4 @@
-"""The file that says that the data of a home has moved to a database elsewhere."""
+"""The file that says that a home's data has moved to a remote database."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,7 +22,7 @@ class Marker(Struct, frozen=True):
 
 
 def read_marker(home: Path) -> Marker | None:
-    """Return None if the data is here. A file that cannot be read still says that it is not."""
+    """Return the marker, None if the data is here. An unreadable marker still says that it is not."""
     try:
         text = (home / MOVED).read_bytes()
     except FileNotFoundError:
@@ -36,13 +36,13 @@ def read_marker(home: Path) -> Marker | None:
 
 
 def mark(home: Path, to: str, now: datetime) -> None:
-    """Raises StoreError."""
+    """Write the marker. Raises StoreError."""
     with _plainly(home):
         write(home / MOVED, msgspec.json.encode(Marker(to, now)))
 
 
 def unmark(home: Path) -> None:
-    """Raises StoreError."""
+    """Remove the marker. Raises StoreError."""
     with _plainly(home):
         (home / MOVED).unlink(missing_ok=True)
     settle(home / MOVED)

@@ -1,5 +1,5 @@
-"""SQLite as one end of a move: a file that is read as it lies, or a new one that gets its name when it is
-whole."""
+"""SQLite as one end of a move: an existing file to read, or a new one that gets its name when it is
+complete."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator
@@ -24,12 +24,11 @@ INDEX_LATER = (
 )
 
 MoveProgress = Callable[[str, int, int], None]
-"""Told what is done, how much of it, and how much there is."""
+"""Reports the table, the number of rows done, and the total."""
 
 
 class SqliteEnd:
-    """The data of a home in SQLite, over a connection that nobody shares, and documents as files of a
-    folder."""
+    """The data of a home in SQLite, over an exclusive connection, and documents as files of a folder."""
 
     def __init__(self, connection: apsw.Connection, home: Path) -> None:
         self._connection = connection
@@ -83,7 +82,7 @@ class SqliteEnd:
             report("indexing messages", done, total)
 
     def check(self, path: Path) -> None:
-        """Raise StoreError if a row names one that is not there."""
+        """Raise StoreError if a row names one that does not exist."""
         if self._connection.execute("PRAGMA foreign_key_check").fetchone() is not None:
             raise StoreError(f"{path} would have rows that name others that are gone; nothing was moved.")
 
@@ -108,15 +107,15 @@ def _write(table: MovedTable, column: str) -> str:
 
 @contextmanager
 def new_file(path: Path, documents: Path) -> Iterator[SqliteEnd]:
-    """Make a database file that nobody else knows yet, and a folder with the documents. After this both are
-    on the disk as a whole; if anything fails, the file is gone."""
+    """Create a database file that nobody else knows yet, and a folder with the documents. After this both are
+    completely on disk; if anything fails, the file is removed."""
     remove(path)
     try:
         with plainly(path):
             create(path)
             with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as connection:
                 migrate(connection, path, PATIENCE)
-                # Nobody reads it before it is whole, so that a half one needs no way back.
+                # Nobody reads it before it is complete, so it needs no rollback.
                 connection.pragma("journal_mode", "off")
                 connection.pragma("synchronous", "off")
                 connection.pragma("temp_store", "memory")
@@ -133,13 +132,13 @@ def new_file(path: Path, documents: Path) -> Iterator[SqliteEnd]:
 
 
 def remove(path: Path) -> None:
-    """Remove a database and what lies beside it."""
+    """Remove a database and its log files."""
     for suffix in SUFFIXES:
         path.with_name(f"{path.name}{suffix}").unlink(missing_ok=True)
 
 
 def put_aside(path: Path, name: str) -> None:
-    """Give a database that nobody uses another name, its log first: no log may meet another database."""
+    """Rename a database that nobody uses, its log first: no log may meet another database."""
     for suffix in reversed(SUFFIXES):
         old = path.with_name(f"{path.name}{suffix}")
         if old.exists():

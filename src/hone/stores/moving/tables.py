@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct
 
 Row = tuple[Any, ...]
-"""Text, bytes, whole numbers, floats and None. A truth value is 0 or 1, as in SQLite."""
+"""Text, bytes, integers, floats and None. A truth value is 0 or 1, as in SQLite."""
 
 
 class MovedTable(Struct, frozen=True):
@@ -110,12 +110,12 @@ TABLES = (
     _table("erasures", "id name at what finished", "id"),
     _table("documents", "kind name digest body at", "kind name", files=True),
 )
-"""In an order in which each row comes after those that it refers to."""
+"""Ordered so that each row comes after those that it refers to."""
 
 COUNTERS = ("changes", "jobs", "rounds")
 """Tables whose ids are counted by owner. The next one has the same id on both sides."""
 SEQUENCES = {"nodes": "node_ids", "chains": "chain_ids", "spending": "spending_ids", "sessions": "touches"}
-"""Tables whose numbers PostgreSQL takes from a sequence that all owners share. It is never behind."""
+"""Tables whose numbers come from a PostgreSQL sequence that all owners share. It never falls behind."""
 SEQUENCE_COLUMNS = {"sessions": "touched"}
 
 WORDS, SUMS, CARDS = "the search index", "sums of what was spent", "summaries of skills"
@@ -133,7 +133,7 @@ MADE_AGAIN: Mapping[str, str] = {
     "vector_codes": VECTORS,
     "meanings": VECTORS,
 }
-"""Tables that hold nothing but what follows from others, with what they hold."""
+"""Tables that are derived from others, with what they hold."""
 OPERATORS = "what is kept about the users of a team belongs to the operator of the database"
 APART: Mapping[str, str] = {
     "owners": "the counters and the name of a home move as one row",
@@ -152,4 +152,4 @@ APART: Mapping[str, str] = {
     "serve_values": "sign-ins at the servers of this database; at another place people sign in again",
     **dict.fromkeys(("users", "user_keys", "audit", "user_rates", "user_requests", "guesses"), OPERATORS),
 }
-"""Tables that are no rows of the owner's, or that are moved in another form."""
+"""Tables whose rows are not the owner's, or that move in another form."""

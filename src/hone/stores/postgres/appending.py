@@ -1,4 +1,4 @@
-"""Append to a session in PostgreSQL with one call, and settle what a broken connection leaves open."""
+"""Append to a session in PostgreSQL with one call, and resolve what a broken connection leaves uncertain."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -45,7 +45,7 @@ SELECT id FROM jobs WHERE owner = %(owner)s AND session = %(session)s AND create
     (SELECT messages FROM sessions WHERE owner = %(owner)s AND id = %(session)s) ORDER BY id DESC LIMIT 1
 """
 STALE = ""
-"""No head is this: the nodes do not even follow each other."""
+"""Matches no head: the nodes do not even follow each other."""
 
 
 class Append(Struct, frozen=True):
@@ -57,7 +57,7 @@ class Append(Struct, frozen=True):
 
     @property
     def is_plain(self) -> bool:
-        """Whether it is one message in the middle of a turn: nothing is counted, and no look is put off."""
+        """Whether it is one message in the middle of a turn: nothing is counted, and no look is postponed."""
         is_one = len(self.nodes) == 1 and self.nodes[0].message.role is not Role.USER
         return is_one and not self.counts and self.look is None
 
@@ -95,7 +95,7 @@ async def append(database: PostgresDatabase, step: Append) -> Job | None:
 
 
 def append_together(database: PostgresDatabase, steps: Sequence[Append]) -> Sequence[Exception | None]:
-    """Append to several sessions with one transaction. If that fails, each is appended by itself, so that an
+    """Append to several sessions with one transaction. If that fails, each is appended separately, so that an
     error stays with the step that causes it."""
     key = steps[0].session
     if len(steps) > 1:
@@ -106,7 +106,8 @@ def append_together(database: PostgresDatabase, steps: Sequence[Append]) -> Sequ
 
 
 def _append_alone(database: PostgresDatabase, step: Append, key: str, *, doubtful: bool) -> Exception | None:
-    """`doubtful`: it may be there already, since nobody knows how the attempt before ended."""
+    """Append one step. `doubtful`: it may be stored already, since the result of the previous attempt is
+    unknown."""
     work = settle_doubtful if doubtful else settle_append
     try:
         database.call_now(partial(work, database, step), key)
@@ -133,7 +134,7 @@ def _append_steps(rows: Rows, steps: Sequence[Append]) -> Sequence[str]:
 
 
 def settle_doubtful(database: PostgresDatabase, step: Append, rows: Rows) -> Job | None:
-    """Append what may have been appended."""
+    """Append what may have been appended already."""
     try:
         return _settle(rows, step, step.values())
     except psycopg.OperationalError as error:
@@ -143,7 +144,7 @@ def settle_doubtful(database: PostgresDatabase, step: Append, rows: Rows) -> Job
 
 
 def settle_append(database: PostgresDatabase, step: Append, rows: Rows) -> Job | None:
-    """Append. If the connection breaks, the head tells whether it was done; if not, do it once more."""
+    """Append. If the connection breaks, the head tells whether it was done; if not, do it again."""
     values = step.values()
     try:
         return _append(rows, step, values)
@@ -158,7 +159,7 @@ def settle_append(database: PostgresDatabase, step: Append, rows: Rows) -> Job |
 
 
 def _settle(rows: Rows, step: Append, values: dict[str, Any]) -> Job | None:
-    """If the first attempt is still under way, this one waits for it and finds a conflict with it."""
+    """Append again. If the first attempt still runs, this one waits for it and finds a conflict with it."""
     if rows.value(HEAD, session=values["session"]) != step.nodes[-1].hash:
         try:
             return _append(rows, step, values)

@@ -1,4 +1,4 @@
-"""Collect what waits for one connection and can be asked with one question."""
+"""Collect work that waits for one connection and fits into one query."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Struct
 
 Perform = Callable[[Sequence[Any]], Sequence[Exception | None]]
-"""Does all of the items, and returns what became of each. What it raises became of all of them."""
+"""Does all of the items, and returns the result of each. An exception is the result of all."""
 
 
 class _Item(Struct, frozen=True):
@@ -19,7 +19,7 @@ class _Item(Struct, frozen=True):
 
 
 class LaneBatch:
-    """What is done together in a lane: items of one owner and one event loop, at most one for each key."""
+    """Work done together in a lane: items of one owner and one event loop, at most one for each key."""
 
     def __init__(self, owner: str, loop: asyncio.AbstractEventLoop, perform: Perform) -> None:
         self.of = owner, loop
@@ -28,20 +28,20 @@ class LaneBatch:
         self._perform = perform
 
     def run(self) -> None:
-        """Do it, and wake the event loop once."""
+        """Do the work, and wake the event loop once."""
         items = tuple(self.items.values())
         try:
             errors = self._perform([each.value for each in items])
         except Exception as raised:  # noqa: BLE001  it is raised where the callers wait
             errors = [raised] * len(items)
         answered = [(item.future, error) for item, error in zip(items, errors, strict=True)]
-        with suppress(RuntimeError):  # that loop is closed: nobody waits there any more
+        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
             self.of[1].call_soon_threadsafe(_answer, answered)
 
 
 class Batches:
-    """One for each lane may be open. It gets in line when the event loop has ended its pass, and takes items
-    until its turn comes, or until other work is handed over: what comes after that must be done after it."""
+    """One batch may be open for each lane. It is queued when the event loop has ended its pass, and accepts
+    items until its turn comes, or until other work is submitted, which must precede later items."""
 
     def __init__(self) -> None:
         self._open: dict[ThreadPoolExecutor, LaneBatch] = {}
@@ -56,7 +56,7 @@ class Batches:
     async def join(
         self, lane: ThreadPoolExecutor, owner: str, key: str, value: object, perform: Perform
     ) -> None:
-        """Return when it is done; raise what became of it. It is done even if the caller is cancelled."""
+        """Return when the item is done; raise its error. It is done even if the caller is cancelled."""
         loop = asyncio.get_running_loop()
         item = _Item(value, loop.create_future())
         with self._lock:

@@ -24,7 +24,7 @@ def _take(rows: Rows, name: str) -> bool:
 
 class PostgresClaims(PostgresStore):
     """Claims of all processes that work for one owner, on any machine. They need a direct connection: a
-    pooler that lends connections by the transaction would give them to somebody else."""
+    pooler that lends connections by transaction would give them to another process."""
 
     @asynccontextmanager
     async def hold(self, name: str) -> AsyncIterator[bool]:
@@ -36,7 +36,7 @@ class PostgresClaims(PostgresStore):
                 await self._release(name)
 
     async def _claim(self, name: str) -> bool:
-        """One who is cancelled meanwhile leaves no lock behind that nobody knows of."""
+        """Take a claim. A cancelled call leaves no lock behind."""
         key = (self._database.owner, name)
         taking = asyncio.ensure_future(self._database.claim(key, lambda rows: _take(rows, name)))
         try:
@@ -52,7 +52,8 @@ class PostgresClaims(PostgresStore):
         await self._database.release(key, lambda rows: rows.value(RELEASE, name=name))
 
     async def confirm(self, name: str) -> bool:
-        """Costs nothing while the connection is silent: a server that ends it says so."""
+        """Tell whether a claim still holds. This costs nothing while the connection is silent: a server that
+        ends it says so."""
         database = self._database
         return await database.confirm((database.owner, name), lambda rows: _take(rows, name))
 
@@ -66,4 +67,4 @@ class PostgresClaims(PostgresStore):
         return await self._database.read(find) if names else frozenset()
 
     def sweep(self, wanted: Collection[str]) -> None:
-        """Nothing: a lock goes with the connection of a killed process."""
+        """Do nothing: a lock ends with the connection of a killed process."""

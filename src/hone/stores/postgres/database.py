@@ -1,7 +1,8 @@
-"""A PostgreSQL database for the stores: a few connections for writing, a few for reading, one owner a handle.
+"""A PostgreSQL database for the stores: a few connections for writing, a few for reading, and a handle for
+each owner.
 
-Writes about one session follow each other on one connection, its lane. What was handed over is written even
-if its caller is cancelled meanwhile.
+Writes about one session follow each other on one connection, its lane. A submitted write is done even if its
+caller is cancelled.
 """
 
 import asyncio
@@ -37,7 +38,7 @@ LANES, READERS = 4, 4
 PATIENCE = 10
 """Seconds to wait for a connection, and for another process's lock."""
 TRIES = 3
-"""Attempts of a write that met another one in a way that only the server can resolve."""
+"""How often to try a write that collides with another in a way that only the server can resolve."""
 ALIVE = {
     "connect_timeout": PATIENCE,
     "keepalives_idle": 10,
@@ -45,14 +46,14 @@ ALIVE = {
     "keepalives_count": 3,
     "tcp_user_timeout": 25_000,
 }
-"""A server that is gone without a word is noticed within half a minute. The address may say otherwise."""
+"""Detects a silently lost server within half a minute. The address may override this."""
 SETTINGS = """
 SELECT set_config('search_path', %s, false), set_config('lock_timeout', %s, false),
     set_config('role', %s, false), set_config('hone.owner', %s, false)
 """
 OWNER = "SELECT set_config('hone.owner', %s, false)"
 BREAK_OFF = f"SELECT set_config('idle_in_transaction_session_timeout', '{PATIENCE}s', false)"
-"""A process that is stopped in the middle of a write lets others write."""
+"""Lets other processes write if this one is suspended in the middle of a write."""
 FATE = "SELECT pg_xact_status(%(number)s::xid8)"
 COLLISIONS = (errors.DeadlockDetected, errors.SerializationFailure)
 
@@ -68,7 +69,7 @@ class Rows:
         return self._connection.transaction()
 
     def pipeline(self) -> AbstractContextManager[object]:
-        """Send one statement after the other without waiting for what comes of each."""
+        """Send statements one after the other without waiting for each result."""
         return self._connection.pipeline()
 
     def execute(self, query: str, **values: Any) -> Cursor[Row]:
@@ -87,7 +88,7 @@ class Rows:
         yield from ((one, two) for one, two in self.execute(query, **values))
 
     def stream(self, query: str, types: Sequence[str], **values: Any) -> Iterator[Row]:
-        """Yield row after row without keeping them, here or in the client's library."""
+        """Yield rows without keeping them, here or in the client library."""
         with self._connection.cursor() as cursor:
             copying = f"COPY ({query}) TO STDOUT (FORMAT binary)"
             with cursor.copy(copying, {**values, "owner": self.owner}) as copy:
@@ -104,7 +105,7 @@ Work = Callable[[Rows], T]
 
 
 class PostgresPool:
-    """The connections of one process. They are opened as they are needed."""
+    """The connections of one process. They are opened as needed."""
 
     def __init__(
         self, url: str, *, lanes: int = LANES, readers: int = READERS, migrating: bool = True
@@ -142,7 +143,7 @@ class PostgresPool:
 
     @property
     def aside(self) -> ThreadPoolExecutor:
-        """One thread and one connection for long work, behind which no message waits."""
+        """One thread and one connection for long work, so that no message waits behind it."""
         return self._aside
 
     def refuse_closed(self) -> None:
@@ -150,7 +151,7 @@ class PostgresPool:
             raise StoreError(f"The database {self.where} is closed; nothing more is written to it.")
 
     async def run(self, executor: ThreadPoolExecutor, work: Callable[[], T]) -> T:
-        """Return what the work returns. It is done even if the caller is cancelled."""
+        """Run work and return its result. It is done even if the caller is cancelled."""
         self.refuse_closed()
         self.batches.seal(executor)
         return await run_by(executor, work)
@@ -160,7 +161,8 @@ class PostgresPool:
 
     @contextmanager
     def connection(self, executor: ThreadPoolExecutor, owner: str) -> Iterator[Rows]:
-        """Lend a connection of this executor; called in one of its threads. A broken one is not kept."""
+        """Lend a connection of this executor. Call it in one of its threads. A broken connection is not
+        kept."""
         idle = self._idle[executor]
         try:
             connection = idle.pop()
@@ -182,8 +184,8 @@ class PostgresPool:
                 idle.append(connection)
 
     def forget(self) -> None:
-        """Close idle connections: the server was restarted, and none of them works any more. The one that
-        holds locks is left: if it works, its locks hold."""
+        """Close idle connections: the server was restarted, so none of them works any more. The one that
+        holds locks stays: if it works, its locks hold."""
         self._forget(executor for executor in self._idle if executor is not self._claimer)
 
     def _forget(self, executors: Iterable[ThreadPoolExecutor]) -> None:
@@ -195,7 +197,7 @@ class PostgresPool:
                     del self._owners[connection]
 
     async def close(self) -> None:
-        """What was handed over is written and read first."""
+        """Close all connections after all submitted reads and writes."""
         self._closed = True
         for lane in self._lanes:
             self.batches.seal(lane)
@@ -208,7 +210,7 @@ class PostgresPool:
         self._forget(self._idle)
 
     def dial(self) -> Connection[Row]:
-        """Open a connection as the user of the address: nobody's rows, no role."""
+        """Open a connection as the user of the address, without an owner or a role."""
         return self._dial()
 
     def _dial(self) -> Connection[Row]:
@@ -239,7 +241,7 @@ class PostgresPool:
 
 
 class PostgresDatabase:
-    """What belongs to one owner. A read that begins after a write was awaited sees it."""
+    """One owner's part of the database. A read that begins after an awaited write sees that write."""
 
     def __init__(self, pool: PostgresPool, owner: str) -> None:
         self._pool = pool
@@ -251,73 +253,74 @@ class PostgresDatabase:
         return self._pool.where
 
     def dial(self) -> Connection[Row]:
-        """Open a connection apart from the others, as the user of the address."""
+        """Open a separate connection as the user of the address."""
         return self._pool.dial()
 
     @contextmanager
     def borrow(self, *, writing: bool = False) -> Iterator[Rows]:
-        """Lend a connection to a thread that waits for it. One that broke is told as it is."""
+        """Lend a connection to a thread that waits for it. Errors of a broken one are raised unchanged."""
         executor = self._pool.lane(self.owner) if writing else self._pool.readers
         with self._pool.connection(executor, self.owner) as rows:
             yield rows
 
     def renew(self) -> None:
-        """Open new connections: an old one broke."""
+        """Open new connections, since an old one broke."""
         self._pool.forget()
 
     def plainly(self) -> AbstractContextManager[None]:
         return self._pool.plainly()
 
     async def read(self, work: Work[T]) -> T:
-        """Show one view of the data to all that the work asks."""
+        """Run the work on one view of the data."""
         return await self._pool.run(self._pool.readers, lambda: self._read(work))
 
     async def ask(self, work: Work[T]) -> T:
-        """Ask one question."""
+        """Run one query."""
         return await self._pool.run(self._pool.readers, lambda: self.read_now(work))
 
     async def write(self, work: Work[T], key: str = "", *, alone: bool = False) -> T:
-        """Give the work its own transaction. Writes with the same key follow each other. `alone`: no other
-        write of this owner happens meanwhile."""
+        """Run the work in its own transaction. Writes with the same key follow each other. `alone`: no other
+        write of this owner happens in the meantime."""
         lane = self._pool.lane(f"{self.owner} {key}")
         return await self._pool.run(lane, lambda: self._write(lane, work, alone=alone))
 
     async def write_aside(self, work: Work[T]) -> T:
-        """Give long work its own transaction, while messages are stored."""
+        """Run long work in its own transaction, while messages are stored."""
         aside = self._pool.aside
         return await self._pool.run(aside, lambda: self._write(aside, work, alone=False))
 
     def read_now(self, work: Work[T]) -> T:
-        """Ask one question in the calling thread, which waits for the answer."""
+        """Run one query in the calling thread."""
         self._pool.refuse_closed()
         return self._ask(lambda: self._direct(self._pool.readers, work))
 
     def write_now(self, work: Work[T], key: str = "") -> T:
-        """Give the work its own transaction in the calling thread, which waits for it."""
+        """Run the work in its own transaction in the calling thread."""
         self._pool.refuse_closed()
         return self._write(self._pool.lane(f"{self.owner} {key}"), work, alone=False)
 
     async def call(self, work: Work[T], key: str = "") -> T:
-        """Do what is one statement, without a transaction around it. The work settles by itself what a broken
-        connection leaves open."""
+        """Run a single statement without a transaction around it. The work itself resolves what a broken
+        connection leaves uncertain."""
         lane = self._pool.lane(f"{self.owner} {key}")
         return await self._pool.run(lane, lambda: self.call_now(work, key))
 
     async def call_together(self, item: object, key: str, perform: Perform) -> None:
-        """Let `perform` do the item with others that wait for the same lane, and raise what became of it. It
-        reaches the lane with `call_now`."""
+        """Let `perform` do the item with others that wait for the same lane, and raise its error. It reaches
+        the lane with `call_now`."""
         self._pool.refuse_closed()
         lane = self._pool.lane(f"{self.owner} {key}")
         await self._pool.batches.join(lane, self.owner, key, item, perform)
 
     def call_now(self, work: Work[T], key: str = "") -> T:
-        """Do it inside the lane of the key."""
+        """Run the work inside the lane of the key."""
         lane = self._pool.lane(f"{self.owner} {key}")
         with self._pool.plainly():
             return self._retry(lambda: self._direct(lane, work))
 
     async def claim(self, name: tuple[str, str], take: Work[bool]) -> bool:
-        """Take a lock that ends with this process; False if somebody has it, here or elsewhere."""
+        """Take a lock that ends with this process. Return False if another holder has it, here or
+        elsewhere."""
         if name in self._pool.lease.claimed:
             return False
         self._pool.lease.claimed[name] = 0
@@ -330,8 +333,8 @@ class PostgresDatabase:
         return taken
 
     async def confirm(self, name: tuple[str, str], take: Work[bool]) -> bool:
-        """Tell whether a lock is still held, and take it again if its connection broke; False if somebody
-        else has it by now."""
+        """Tell whether a lock is still held, and take it again if its connection broke. Return False if
+        another holder has it by now."""
         lease = self._pool.lease
         if name not in lease.claimed:
             return False
@@ -351,7 +354,7 @@ class PostgresDatabase:
         return taken
 
     async def release(self, name: tuple[str, str], free: Work[object]) -> None:
-        """Give a lock back. One whose connection broke is free already."""
+        """Release a lock. If its connection broke, it is free already."""
         number = self._pool.lease.claimed.get(name)
 
         def give_back(rows: Rows) -> None:
@@ -364,13 +367,13 @@ class PostgresDatabase:
             self._pool.lease.claimed.pop(name, None)
 
     async def beat(self) -> None:
-        """From now on, what this process holds is free when it has not said so for some seconds. What it said
-        a moment ago for another owner holds for all."""
+        """Free this process's locks, from now on, when it has not beaten for some seconds. A recent beat for
+        another owner counts for all."""
         if not self._pool.lease.is_fresh:
             await self.on_claimer(lambda rows: self._pool.lease.beat(rows.execute))
 
     async def on_claimer(self, work: Work[T]) -> T:
-        """Do it on the connection that holds the claims of this process."""
+        """Run the work on the connection that holds this process's claims."""
 
         def perform() -> T:
             with self._pool.plainly():
@@ -379,12 +382,12 @@ class PostgresDatabase:
                 except psycopg.OperationalError as error:
                     if not is_lost(error):
                         raise
-                    return self._direct(self._pool.claimer, work)  # what the old connection held is free
+                    return self._direct(self._pool.claimer, work)  # the old connection's locks are free
 
         return await self._pool.run(self._pool.claimer, perform)
 
     def reconnected(self, work: Work[T], key: str = "") -> T:
-        """Do it on a new connection, inside a lane whose connection broke."""
+        """Run the work on a new connection, inside a lane whose connection broke."""
         self._pool.forget()
         return self._direct(self._pool.lane(f"{self.owner} {key}"), work)
 
@@ -414,7 +417,7 @@ class PostgresDatabase:
             return self._retry(lambda: self._transact(lane, work, alone=alone))
 
     def _retry(self, perform: Callable[[], T]) -> T:
-        """Undo and repeat what met another write in a way that only the server can resolve."""
+        """Undo and repeat work that collided with another write in a way that only the server can resolve."""
         for _ in range(TRIES - 1):
             with suppress(*COLLISIONS):
                 return perform()
@@ -443,7 +446,7 @@ class PostgresDatabase:
             return work(rows)
 
     def _is_committed(self, lane: ThreadPoolExecutor, number: str) -> bool:
-        """Ask what became of a transaction whose end was not heard of, once that is decided."""
+        """Ask for the outcome of a transaction whose end was not heard, once it is decided."""
         deadline = time.monotonic() + PATIENCE
         with self._pool.connection(lane, self.owner) as rows:
             while (fate := rows.value(FATE, number=number)) == "in progress" and time.monotonic() < deadline:
@@ -452,8 +455,8 @@ class PostgresDatabase:
 
 
 class PostgresStore:
-    """Over a database that its opener closes. Its methods are pieces of work that `reads` or
-    `writes` hand to the database; what they promise stands at the port."""
+    """A store on a database that its opener closes. Its methods pass work to the database with `reads` or
+    `writes`; their promises are documented at the port."""
 
     def __init__(self, database: PostgresDatabase) -> None:
         self._database = database
@@ -462,7 +465,7 @@ class PostgresStore:
 def reads(
     work: Callable[Concatenate[Rows, P], T], *, single: bool = False
 ) -> Callable[Concatenate[PostgresStore, P], Coroutine[Any, Any, T]]:
-    """`single`: it is one question, which needs no transaction around it."""
+    """Run work that reads. `single`: it is one query, which needs no transaction around it."""
 
     async def read(store: PostgresStore, /, *args: P.args, **named: P.kwargs) -> T:
         ask = store._database.ask if single else store._database.read
@@ -474,7 +477,7 @@ def reads(
 def writes(
     work: Callable[Concatenate[Rows, P], T], *, alone: bool = False
 ) -> Callable[Concatenate[PostgresStore, P], Coroutine[Any, Any, T]]:
-    """Give it its own transaction, in the order in which the writes of the store were handed over."""
+    """Run the work in its own transaction, in the order in which the store's writes were submitted."""
 
     async def write(store: PostgresStore, /, *args: P.args, **named: P.kwargs) -> T:
         return await store._database.write(lambda rows: work(rows, *args, **named), alone=alone)
@@ -485,7 +488,7 @@ def writes(
 def writes_session(
     work: Callable[Concatenate[Rows, SessionId, P], T], *, alone: bool = False
 ) -> Callable[Concatenate[PostgresStore, SessionId, P], Coroutine[Any, Any, T]]:
-    """Give it its own transaction, after what was handed over about the same session."""
+    """Run the work in its own transaction, after earlier writes about the same session."""
 
     async def write(store: PostgresStore, session: SessionId, /, *args: P.args, **named: P.kwargs) -> T:
         return await store._database.write(

@@ -1,9 +1,8 @@
-"""Deliver work through procrastinate, an engine for jobs on PostgreSQL, to workers on any machine.
+"""Deliver work through procrastinate, a PostgreSQL job engine, to workers on any machine.
 
-The engine's jobs are tickets: "this owner has work of this kind". They are put by triggers in the transaction
-that makes the work (migration 0012, addition commands). What is to be done is looked up in Hone's own rows
-when a ticket comes, and a claim of the conversation's tree decides who does it. So a ticket that comes twice
-does nothing.
+The engine's jobs are tickets: "this owner has work of this kind". Triggers create them in the transaction
+that makes the work (migration 0012, addition commands). When a ticket arrives, Hone's own rows say what to
+do, and a claim of the conversation's tree decides who does it. So a repeated ticket does nothing.
 """
 
 import asyncio
@@ -32,27 +31,28 @@ from hone.stores.postgres.database import ALIVE, PostgresDatabase, PostgresPool,
 from hone.stores.tree import stamp
 
 BEAT, STALE = 0.5, 2.0
-"""Seconds between two heartbeats, and after which a worker without one and without its claim is gone."""
+"""Seconds between two heartbeats, and seconds after which a worker without one and without its claim is
+gone."""
 POLL = 1.0
-"""Seconds after which the engine looks for work that nobody told it of."""
+"""Seconds after which the engine looks for work that it was not told about."""
 GRACE = 10.0
-"""Seconds that work under way gets when a worker is to end, before it goes back into the queue."""
+"""Seconds for running work when a worker has to end, before it returns to the queue."""
 AGAIN = 1.0
-"""Seconds before a lost database is asked again."""
+"""Seconds before a lost database is tried again."""
 LONGEST = 30
-"""Seconds before a ticket comes again whose work broke off, at most."""
+"""The most seconds before an interrupted ticket comes again."""
 HELD_REST = 3_000_000
-"""Microseconds after which a conversation that somebody else reviews is looked at again."""
+"""Microseconds before a conversation that another worker reviews is checked again."""
 LATER = 60_000_000
 """The same for a memory backend that did not answer."""
 LOOK_REST = timedelta(seconds=30)
-"""The same for a look that is due and that nobody could promote."""
+"""The same for a look that is due and could not be promoted."""
 TEND_REST = timedelta(minutes=1)
-"""The same for what can be tended at once, and was not done a moment ago."""
+"""The same for work that can be done at once and was not done a moment ago."""
 TRIED = 64
-"""Reviews that are looked at to find one that nobody is at work on."""
+"""How many reviews to check for one that nobody works on."""
 NAMESPACE = 1752067685
-"""Of the advisory locks that workers hold, as in migration 0012."""
+"""The class of the advisory locks that workers hold, as in migration 0012."""
 NEVER = 1e9
 
 PICK = f"""
@@ -93,7 +93,7 @@ TROUBLE = (psycopg.Error, PoolTimeout, engine_errors.ProcrastinateException, Sto
 
 
 class PutBack(BaseRetryStrategy):
-    """A ticket whose work was broken off waits again: at once if the worker has to end, soon if something is
+    """Returns an interrupted ticket to the queue: at once if the worker has to end, soon if something is
     wrong."""
 
     def get_retry_decision(self, *, exception: BaseException, job: Job) -> RetryDecision:
@@ -103,7 +103,7 @@ class PutBack(BaseRetryStrategy):
 
 
 class PostgresDelivery:
-    """Of all owners in a database. `own` is the one whose home the worker runs in."""
+    """Delivers work of all owners in a database. `own` is the one whose home the worker runs in."""
 
     def __init__(self, pool: PostgresPool, own: str) -> None:
         self._pool = pool
@@ -161,7 +161,7 @@ class PostgresDelivery:
             delete_jobs=DeleteJobCondition.ALWAYS,
             install_signal_handlers=False,
             update_heartbeat_interval=BEAT,
-            stalled_worker_timeout=NEVER,  # who is gone is decided by our own statement
+            stalled_worker_timeout=NEVER,  # our own statement decides which workers are gone
         )
         running = asyncio.create_task(worker.run())  # type: ignore[no-untyped-call]
         watching = asyncio.create_task(self._watch(app, worker, concurrency))
@@ -170,13 +170,13 @@ class PostgresDelivery:
         finally:
             watching.cancel()
             await asyncio.wait([watching])
-            if not running.done():  # we were cancelled: it ends in order
+            if not running.done():  # the cancellation was ours: end in order
                 running.cancel()
                 await asyncio.wait([running])
 
     async def _watch(self, app: App, worker: Worker, concurrency: int) -> None:
-        """Hold a claim as long as the worker runs, and look after what others left. Without the claim, those
-        of the conversations are lost, too: what is under way is given up."""
+        """Hold a claim for as long as the worker runs, and handle what others left. If that claim is lost,
+        those of the conversations are lost, too: running work is abandoned."""
         claims = PostgresDatabase(self._pool, self._own)
         while worker.worker_id is None:  # noqa: ASYNC110  the engine tells nobody
             await asyncio.sleep(0.01)
@@ -211,7 +211,7 @@ class PostgresDelivery:
 
 
 class TicketWork:
-    """What one ticket leads to."""
+    """The work behind one ticket."""
 
     def __init__(self, pool: PostgresPool, owner: str, own: str, perform: Perform) -> None:
         self._database = PostgresDatabase(pool, owner)
@@ -235,10 +235,10 @@ class TicketWork:
         await self._database.write(lambda rows: _rearm(rows, result), alone=True)
 
     async def _review(self) -> None:
-        """Do one review that nobody is at work on, and let the next ticket come at the end of the line."""
+        """Do one review that nobody works on, and queue the next ticket last."""
         free, is_held = await self._find()
         if len(free) > 1:
-            await self._ask(TicketKind.REVIEW)  # another slot may begin meanwhile
+            await self._ask(TicketKind.REVIEW)  # another slot may begin in the meantime
         for id in free:
             if (await self._perform(WorkItem(TicketKind.REVIEW, self._owner, id))).worked:
                 break
@@ -284,15 +284,15 @@ def _rearm(rows: Rows, result: WorkResult) -> None:
 
 
 async def _commit_at_once(connection: "psycopg.AsyncConnection[Any]") -> None:
-    """All that the engine does is one statement. A process that is stopped before it could say COMMIT would
-    hold locks that all workers wait for."""
+    """Commit each statement. The engine's work is single statements, and a process that was suspended before
+    its COMMIT would hold locks that all workers wait for."""
     await connection.set_autocommit(True)
 
 
 @contextmanager
 def silent_engine() -> Iterator[None]:
-    """The engine and its pool log what passes by itself, with tracebacks, and leave errors to whoever looks
-    at their tasks. We say it in one sentence."""
+    """Silence the engine and its pool: they log temporary trouble with tracebacks, and leave errors to the
+    code that watches their tasks. We report it in one sentence."""
     for name in ("procrastinate", "psycopg.pool"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
     loop = asyncio.get_running_loop()

@@ -1,7 +1,7 @@
 """Erase words, conversations and lessons from an owner's rows in PostgreSQL, in one transaction.
 
-What `hone.stores.erasing` does for SQLite, with the same record. It is called alone: nobody else writes for
-this owner meanwhile.
+It does what `hone.stores.erasing` does for SQLite, with the same record. It runs alone: nobody else writes
+for this owner at the same time.
 """
 
 import secrets
@@ -42,7 +42,7 @@ from hone.stores.redacting import Rewrite, readable, scrub_message
 from hone.stores.tree import moment
 
 BATCH = 1_000
-"""Rows that are read at a time: contents may take more room than there is memory."""
+"""How many rows to read at a time: contents may exceed memory."""
 PUBLISHED = {"prints": "published"}
 """Tables with another name than in SQLite."""
 ONE = "SELECT 1 FROM sessions WHERE owner = %(owner)s AND id = %(session)s"
@@ -80,17 +80,17 @@ FROM erasures WHERE owner = %(owner)s
 FINISH = "UPDATE erasures SET finished = true WHERE owner = %(owner)s AND NOT finished"
 UNFINISHED = "SELECT what FROM erasures WHERE owner = %(owner)s AND NOT finished"
 FORGOTTEN = (
-    # Vectors of messages have gone with them. Nobody knows which short text the others were made from.
+    # Vectors of messages are gone with them. Nobody knows which short text the others were made from.
     "DELETE FROM meanings WHERE owner = %(owner)s",
     # A digest of what was said would confirm a guess of the words.
     "DELETE FROM histories WHERE owner = %(owner)s",
-    # Events on their way between servers; their listeners read the conversation again.
+    # Events on their way between servers; their listeners reload the conversation.
     "DELETE FROM posts WHERE owner = %(owner)s",
 )
 
 
 def scan(rows: Rows, table: str) -> Iterator[tuple[str, bytes]]:
-    """Yield digest and body of all rows of a table, some at a time."""
+    """Yield digest and body of all rows of a table, in batches."""
     query = f"""
     SELECT digest, body FROM {table} WHERE owner = %(owner)s AND digest > %(after)s
     ORDER BY digest LIMIT {BATCH}
@@ -133,7 +133,7 @@ def texts(rows: Rows, words: tuple[str, ...]) -> list[str]:
 
 
 def family(rows: Rows, sessions: Iterable[SessionId]) -> list[SessionId]:
-    """Return those of these sessions that are there, with the forks that Hone made of them."""
+    """Return those of these sessions that exist, with the forks that Hone made of them."""
     found: dict[SessionId, None] = {}
     waiting = list(sessions)
     while waiting:
@@ -145,7 +145,7 @@ def family(rows: Rows, sessions: Iterable[SessionId]) -> list[SessionId]:
 
 
 def erase(rows: Rows, what: Erasure, rewrite: Rewrite, at: int) -> Erased:
-    """Take it out of every table and note that, all or nothing. Return what changed."""
+    """Erase from every table and record that, all or nothing. Return what changed."""
     erased, scrub = Erased(), Scrubber(what.words)
     rows.execute(LOCK)
     chains = _erase_messages(rows, scrub, erased)
@@ -167,18 +167,18 @@ def erase(rows: Rows, what: Erasure, rewrite: Rewrite, at: int) -> Erased:
 
 
 def begin(rows: Rows, holdings: Sequence[str], at: int) -> None:
-    """Record which holdings beside the database are erased from, before any of them is."""
+    """Record which holdings outside the database are affected, before any of them changes."""
     rows.execute(LOCK)
     _put(rows, Erased(holdings=[*holdings]), at)
 
 
 def finish(rows: Rows) -> None:
-    """Note that the files are done, too."""
+    """Record that the files are done, too."""
     rows.execute(FINISH)
 
 
 def unfinished(rows: Rows) -> list[Erased]:
-    """Return the erasures whose files a killed process may have left."""
+    """Return the erasures whose files a killed process may have left behind."""
     return [decode_record(what) for (what,) in rows.execute(UNFINISHED)]
 
 
@@ -192,7 +192,7 @@ def _put(rows: Rows, erased: Erased, at: int) -> None:
 
 
 def _erase_messages(rows: Rows, scrub: Scrubber, erased: Erased) -> set[int]:
-    """Return the chains to hash anew."""
+    """Erase words from messages. Return the chains to rehash."""
     held = [row for row in scan(rows, "contents") if scrub.finds(row[1])]
     nodes, chains = replace_contents(
         rows, {name: scrub_message(message, scrub) for name, message in readable(held)}
@@ -222,7 +222,7 @@ def _erase_reasons(rows: Rows, changes: Iterable[int], erased: Erased) -> None:
 
 
 def _erase_guesses(rows: Rows, words: Iterable[str]) -> None:
-    """Replace digests of messages that are gone and said just these words: they could be guessed."""
+    """Replace digests of erased messages that consisted of just these words: they could be guessed."""
     for each in words:
         guess = digest(encode(user(each)))
         if not rows.one(HELD, digest=guess):

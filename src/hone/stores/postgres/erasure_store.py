@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class PostgresErasures:
-    """Connections are opened for each step: tables cannot be written anew while this process reads them."""
+    """Opens a connection for each step: tables cannot be rewritten while this process reads them."""
 
     def __init__(self, url: str, owner: str = LOCAL) -> None:
         self._url, self._owner = url, owner

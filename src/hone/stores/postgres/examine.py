@@ -30,7 +30,7 @@ from hone.stores.postgres.redacting import BODIES
 from hone.stores.tree import SYMPTOMS, moment
 
 MOST = 100
-"""Findings of one kind that are told; where there are so many, the rest says nothing new."""
+"""The most findings of one kind to report; with more, the rest says nothing new."""
 BATCH = 500
 Finding = tuple[bool, str]
 
@@ -66,7 +66,7 @@ ORPHANS = {
     "chains": "EXISTS (SELECT 1 FROM nodes AS n WHERE n.owner = t.owner AND n.chain = t.id)",
     "prefixes": "EXISTS (SELECT 1 FROM chains AS c WHERE c.owner = t.owner AND c.prefix = t.digest)",
 }
-"""Rows that something must need."""
+"""Rows that something must refer to."""
 ORPHAN = "SELECT count(*) FROM {} AS t WHERE owner = %(owner)s AND NOT {}"
 NAMED = """
 SELECT DISTINCT named FROM (
@@ -124,7 +124,7 @@ ADVICE = {
 
 
 async def describe_server(url: str, owner: str = LOCAL) -> list[Finding]:
-    """Return what the server is, and whether row security is in force. Raises StoreError."""
+    """Describe the server, and whether row security is in force. Raises StoreError."""
     pool = PostgresPool(url, lanes=1, readers=1)
     try:
         return await PostgresDatabase(pool, owner).read(lambda rows: _describe(rows, pool.where))
@@ -166,7 +166,7 @@ async def examine_database(url: str, owner: str = LOCAL) -> list[Damage]:
 
 
 def advise(found: Iterable[Damage], owner: str = LOCAL) -> str:
-    """Return what to do about the worst of it."""
+    """Return what to do about the worst damage."""
     kinds = {damage.kind for damage in found}
     return next(advice for kind, advice in ADVICE.items() if kind in kinds).format(owner=owner)
 
@@ -182,7 +182,7 @@ async def _ask(
 
 
 async def _read(database: PostgresDatabase) -> list[Damage]:
-    """Read what only its store can tell to be sound."""
+    """Read what only its store can verify."""
     jobs = PostgresJobs(database)
     found: list[Damage] = []
     for name, read in (
@@ -293,7 +293,7 @@ CHECKS: tuple[tuple[str, Callable[[Rows], Iterable[str]], DamageKind], ...] = (
 
 
 def _check_files(pool: PostgresPool) -> list[Damage]:
-    """Let PostgreSQL compare tables and indexes, if its extension amcheck is installed and may be used."""
+    """Let PostgreSQL check tables and indexes, if its extension amcheck is installed and may be used."""
     found: list[Damage] = []
     with pool.plainly(), pool.dial() as connection:
         row = connection.execute(CHECKER).fetchone()
@@ -310,7 +310,7 @@ def _check_files(pool: PostgresPool) -> list[Damage]:
                         Damage(DamageKind.TEXT, f"The table {name} is damaged on the server's disk.")
                     )
         except errors.InsufficientPrivilege:
-            return found  # only what this user may ask for
+            return found  # only what this user may access
     return found
 
 

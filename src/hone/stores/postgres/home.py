@@ -35,9 +35,9 @@ from hone.stores.postgres.vectors import PostgresVectors
 LOCAL = "local"
 """The owner of the operator's rows. Users are other owners."""
 DELIVERY = "hone.stores.postgres.delivery:PostgresDelivery"
-"""Loaded by a worker alone, and with it the engine."""
+"""Only a worker imports this, and with it the engine."""
 USERS = "hone.stores.postgres.users:PostgresUsers"
-"""Loaded by a server alone."""
+"""Only a server imports this."""
 AWAY = "SELECT place FROM moves WHERE owner = %(owner)s AND away"
 
 
@@ -51,18 +51,17 @@ def open_home(home: Path, url: str) -> Stores:
 
 
 def name_checkout(home: Path, at: Path | None = None) -> str:
-    """Name a home for good, and differently from every copy of it. If two folders shared a
-    name, an old file in one would count as its owner's edit of what the other has published since. `at` is
-    where the home will lie, if it has another name yet."""
+    """Give a home a permanent name that no copy of it shares. If two folders shared a name, an old file in
+    one would count as its owner's edit of what the other has published since. `at` is where the home will be,
+    if that is elsewhere."""
     name, lies = read_name(home), str((at or home).resolve())
     place = (name, (home / CHECKOUT).stat().st_ino, lies, socket.gethostname())
     return digest(canonical(place).encode())
 
 
 def open_stores(url: str, checkout: str, owner: str = LOCAL, machine: str = "") -> Stores:
-    """Connect, bring the schema up to date, and return all stores of one owner. `checkout` names the folder
-    that journal and skills are published to, `machine` the one whose folders are trusted. Raises
-    StoreError."""
+    """Connect, update the schema, and return all stores of one owner. `checkout` names the folder that
+    journal and skills are published to, `machine` the one whose folders are trusted. Raises StoreError."""
     pool = PostgresPool(url)
     refuse_moved(pool, owner)
     signals, database = Signals(pool.dial), PostgresDatabase(pool, owner)
@@ -82,17 +81,17 @@ def _open_owner(pool: PostgresPool, signals: Signals, owner: str, folder: Path) 
 
 
 async def _keep_open() -> None:
-    """Somebody else opened the connections."""
+    """Do nothing: another owner's stores opened the connections."""
 
 
 def _is_current(database: PostgresDatabase) -> bool:
-    """Ask as the user of the address: the application's role need not see which additions there are."""
+    """Ask as the user of the address: the application's role need not see the additions."""
     with database.plainly(), database.dial() as connection:
         return is_current(connection)
 
 
 def refuse_moved(pool: PostgresPool, owner: str) -> None:
-    """Raise StoreError if the data of this owner has moved away."""
+    """Raise StoreError if this owner's data has moved away."""
     with pool.plainly(), pool.connection(pool.readers, owner) as rows:
         place = rows.value(AWAY)
     if place is not None:

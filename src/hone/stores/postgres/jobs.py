@@ -1,6 +1,6 @@
 """Reviews as durable jobs in PostgreSQL, in the same database as the sessions and the ledger.
 
-What a job becomes is decided by the pure functions of `hone.stores.jobs`, as it is for SQLite.
+The pure functions of `hone.stores.jobs` compute the next state of a job, as for SQLite.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ from hone.stores.record import reachable
 from hone.stores.tree import stamp
 
 FIRST_REST, LONGEST_REST = timedelta(minutes=1), timedelta(hours=1)
-"""Before another try, doubled each time up to the longest."""
+"""The wait before another try, doubled each time up to the longest."""
 UNBEGUN_REST = timedelta(minutes=10)
 COLUMNS = states.COLUMNS
 PUT = f"""
@@ -95,8 +95,8 @@ def _retry(rows: Rows, id: JobId) -> None:
 
 
 def find_rest(tries: int) -> timedelta:
-    """Return how long workers leave a review alone that failed, after so many tries. One that was not even
-    begun waits for the budget of another day."""
+    """Return how long workers leave a failed review alone after this many tries. One that did not even begin
+    waits for the next day's budget."""
     return min(FIRST_REST * 2 ** min(tries - 1, 10), LONGEST_REST) if tries else UNBEGUN_REST
 
 
@@ -143,7 +143,7 @@ def put(
     at: int,
     others: Sequence[tuple[SessionId, int]] = (),
 ) -> Job:
-    """Queue a review of a session in a tree, of so many messages."""
+    """Queue a review of the first messages of a session in a tree."""
     session, tree, messages = place
     row = rows.one(
         PUT,
@@ -166,7 +166,7 @@ def get(rows: Rows, id: JobId) -> Job:
 
 
 def lock(rows: Rows, id: JobId, *others: JobId) -> Job:
-    """Return the job; nobody else changes it, or the others, until this transaction ends."""
+    """Return the job and lock it: nobody else changes it, or the others, until this transaction ends."""
     rows.execute(LOCK, ids=sorted(map(reachable, (id, *others))))
     return get(rows, id)
 
@@ -210,7 +210,7 @@ def _queue(rows: Rows, group: Sequence[PendingLook], topics: Topics, at: int) ->
 
 
 def queue_pending(rows: Rows, session: SessionId, messages: int, topics: Topics, at: int) -> Job | None:
-    """Queue what is to be looked back over in the messages of a session that give way to notes."""
+    """Queue a review of what is to be looked back over in messages that notes will replace."""
     look = looks.get(rows, session) if topics else None
     if look is None:
         return None
@@ -219,8 +219,8 @@ def queue_pending(rows: Rows, session: SessionId, messages: int, topics: Topics,
 
 
 def forsake(rows: Rows, session: str, tree: str) -> None:
-    """A session was deleted: its queued jobs are cancelled unless they read others, too, and with the last of
-    a tree the counters go."""
+    """Handle a deleted session: cancel its queued jobs unless they cover other sessions, too. The counters go
+    with the last session of a tree."""
     for row in rows.execute(f"{QUEUED} AND session = %(session)s AND others <> '[]'", session=session):
         _pass_on(rows, states.make_job(row))
     rows.execute(ORPHAN, session=session)
@@ -229,7 +229,7 @@ def forsake(rows: Rows, session: str, tree: str) -> None:
 
 
 def _pass_on(rows: Rows, job: Job) -> None:
-    """Go on with the other conversations that a review reads."""
+    """Continue a review with its other conversations."""
     for place, (session, messages) in enumerate(job.others, 1):
         row = rows.one(SESSION, session=session)
         if row is not None:
@@ -239,7 +239,7 @@ def _pass_on(rows: Rows, job: Job) -> None:
 
 
 class PostgresJobs(PostgresStore):
-    """The session of a queued job is there."""
+    """Reviews in PostgreSQL. The session of a queued job exists."""
 
     enqueue = writes_session(_enqueue)
     job = reads(get)
@@ -255,7 +255,8 @@ class PostgresJobs(PostgresStore):
     looks = reads(looks.select)
 
     async def promote(self, now: datetime, topics: Topics, needed: Needed = USUAL) -> Sequence[Job]:
-        """Most times nothing is due: then nobody has to wait for the lock that this takes."""
+        """Promote looks. Most of the time nothing is due; then nobody has to wait for the lock that this
+        takes."""
         if not await self._database.read(lambda rows: _find_ripe(rows, now, needed)):
             return ()
         return await self._database.write(lambda rows: _promote(rows, now, topics, needed), alone=True)

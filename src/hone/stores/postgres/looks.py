@@ -25,7 +25,7 @@ UPDATE looks SET due = least(due, %(now)s)
 WHERE owner = %(owner)s AND session = %(session)s AND (cue <> '{FOLLOWED}' OR turns >= {ENOUGH})
 """
 DROP = "DELETE FROM looks WHERE owner = %(owner)s AND session = %(session)s"
-# A look is not put off with every message of a turn, so the session knows better how long it is.
+# A look is not updated with every message of a turn, so the session knows its length better.
 READ = """
 SELECT session, k.tree, coalesce(s.messages, k.messages), k.folder, due, cue, turns, tainted
 FROM looks AS k LEFT JOIN sessions AS s ON s.owner = k.owner AND s.id = k.session WHERE k.owner = %(owner)s
@@ -50,7 +50,7 @@ def list_look(look: Look | None) -> dict[str, Any]:
 
 
 def put(rows: Rows, header: Header, tree: SessionId, messages: int, look: Look) -> None:
-    """Put off the look at a session; add what makes it a reason for one."""
+    """Postpone the look at a session, and merge its reasons."""
     values = list_look(look)
     del values["wider"]
     names = {"session": header.id, "tree": tree, "folder": header.folder, "name": canonical(header.id)}
@@ -62,7 +62,7 @@ def drop(rows: Rows, session: str) -> None:
 
 
 def select(rows: Rows) -> tuple[PendingLook, ...]:
-    """Return all of them, the first that is due first."""
+    """Return all looks, the first that is due first."""
     return tuple(make_look(row) for row in rows.execute(ALL))
 
 

@@ -1,4 +1,4 @@
-"""Rows about the files of one machine in PostgreSQL, for statements that SQLite understands, too."""
+"""Rows about one machine's files in PostgreSQL, for statements that SQLite understands, too."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -12,7 +12,7 @@ from hone.stores.postgres.database import PostgresDatabase, Rows
 T = TypeVar("T")
 EVERYWHERE = "*"
 OWN = re.compile(r"\b(blobs|changes|rewinds)\b")
-"""Tables of a home's checkpoints. Views of that name show the rows of one machine."""
+"""Tables of a home's checkpoints. Views with these names show the rows of one machine."""
 MACHINE = "SELECT set_config('hone.machine', %(machine)s, true)"
 # Numbered apart from the gate of an owner (1), trees (2) and claims (3).
 ALONE = "SELECT pg_advisory_xact_lock(hashtextextended(%(owner)s || ' ' || %(machine)s, 4))"
@@ -33,7 +33,8 @@ class PostgresMachineRows:
         return await self._database.read(perform)
 
     async def write(self, work: Callable[[RowConnection], T]) -> T:
-        """Ids are in the order of changes, because one transaction of a machine follows the other."""
+        """Run the work. Transactions of one machine run one after another, so ids are in the order of
+        changes."""
 
         def perform(rows: Rows) -> T:
             rows.execute(MACHINE, machine=self._machine)
@@ -44,14 +45,14 @@ class PostgresMachineRows:
 
 
 class TranslatedRows:
-    """A connection that is spoken to as to SQLite."""
+    """A connection with SQLite's interface."""
 
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
         self._changed = 0
 
     def execute(self, query: str, values: Sequence[Any] = (), /) -> "TranslatedCursor":
-        if query.startswith("PRAGMA"):  # room is given back by the server
+        if query.startswith("PRAGMA"):  # the server frees the space
             return TranslatedCursor(None)
         named = {f"v{place}": value for place, value in enumerate(values)}
         cursor = self._rows.execute(translate(query), **named)
@@ -67,7 +68,7 @@ class TranslatedRows:
 
 
 class TranslatedCursor:
-    """Answers as a cursor of SQLite does."""
+    """A cursor with SQLite's interface."""
 
     def __init__(self, cursor: Cursor[Any] | None) -> None:
         self._cursor = cursor
@@ -88,6 +89,6 @@ class TranslatedCursor:
 
 
 def translate(query: str) -> str:
-    """Name the views and the values as PostgreSQL does."""
+    """Use PostgreSQL's names for the views and the values."""
     places = iter(range(query.count("?")))
     return OWN.sub(r"own_\1", re.sub(r"\?", lambda _: f"%(v{next(places)})s", query))

@@ -1,8 +1,8 @@
-"""Bring the schema of a PostgreSQL database up to date: scripts, each applied once.
+"""Update the schema of a PostgreSQL database: scripts, each applied once.
 
 A migration is numbered, and an older Hone refuses a database with a number it does not know. An addition is
-named: it only adds tables, nullable columns or functions, so that older servers go on working beside newer
-ones, and a newer one can be taken back.
+named: it only adds tables, nullable columns or functions, so that older servers keep working beside newer
+ones, and a newer one can be rolled back.
 """
 
 from collections.abc import Sequence
@@ -16,11 +16,11 @@ from hone.core.errors import StoreError
 SCHEMA = "hone"
 ROLE = "hone_app"
 LOCK = 0x686F6E65_646201
-"""Of several processes at once, one applies them."""
+"""If several processes start at once, one applies them."""
 MIGRATIONS = tuple(sorted(Path(__file__).with_name("migrations").glob("*.sql")))
 ADDITIONS = tuple(sorted(Path(__file__).with_name("additions").glob("*.sql")))
 HAS = "SELECT EXISTS (SELECT 1 FROM pg_tables WHERE schemaname = 'hone' AND tablename = '{}')"
-"""Asks the catalog itself. `to_regclass` may remember what was so before another process made it."""
+"""Asks the catalog itself. `to_regclass` may have cached the state from before another process made it."""
 KNOWN = HAS.format("migrations")
 TAKEN = "SELECT EXISTS (SELECT 1 FROM pg_namespace WHERE nspname = 'hone')"
 APPLIED = "SELECT coalesce(max(number), 0) FROM hone.migrations"
@@ -52,7 +52,7 @@ def migrate(
     scripts: Sequence[Path] = MIGRATIONS,
     additions: Sequence[Path] = ADDITIONS,
 ) -> bool:
-    """Apply what is new, all or nothing. Return whether this user may work as the application's role."""
+    """Apply what is new, all or nothing. Tell whether this user may work as the application's role."""
     is_current = _version(connection, where, len(scripts)) == len(scripts)
     if not is_current or find_missing(connection, additions):
         with connection.transaction():
@@ -63,7 +63,7 @@ def migrate(
 
 
 def examine(connection: Connection[Any], where: str) -> bool:
-    """Change nothing. Raises and returns as `migrate` does."""
+    """Check without changing anything. It raises and returns as `migrate` does."""
     _version(connection, where, len(MIGRATIONS))
     return bool(_value(connection, MEMBER))
 
@@ -73,7 +73,7 @@ def is_current(
     scripts: Sequence[Path] = MIGRATIONS,
     additions: Sequence[Path] = ADDITIONS,
 ) -> bool:
-    """Tell whether the schema is the one this Hone knows. Additions of a newer one do no harm."""
+    """Tell whether the schema is this Hone's. Additions of a newer one do no harm."""
     found = int(_value(connection, APPLIED)) if _value(connection, KNOWN) else 0
     return found == len(scripts) and not find_missing(connection, additions)
 
@@ -94,7 +94,7 @@ def _apply(connection: Connection[Any], where: str, scripts: Sequence[Path]) -> 
 
 
 def find_missing(connection: Connection[Any], additions: Sequence[Path] = ADDITIONS) -> list[Path]:
-    """Return the additions that this database has not seen."""
+    """Return the additions that this database lacks."""
     known = bool(_value(connection, HAS_ADDITIONS))
     seen = {name for (name,) in connection.execute(ADDED)} if known else set()
     return [script for script in additions if script.stem not in seen]

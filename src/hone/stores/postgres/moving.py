@@ -1,7 +1,7 @@
 """PostgreSQL as one end of a move: the rows of one owner, read and written in one transaction.
 
-Row security forbids COPY FROM, so that rows come in as arrays, some thousand at a time. COPY TO is allowed:
-it gives row after row, whatever their size.
+Row security forbids COPY FROM, so rows are written as arrays, some thousand at a time. COPY TO is allowed: it
+streams rows, whatever their size.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -31,11 +31,11 @@ OWN_KINDS = [kind.name for kind in KINDS if kind.machine]
 """Documents that are about the folders of one machine."""
 FILED = [table.name for table in TABLES if table.files]
 _MINE = " AND machine IN ('', %(machine)s)"
-"""Other machines keep what they trust."""
+"""Other machines keep their own trusted folders."""
 TOGETHER, BYTES = 2_000, 2_000_000
-"""Rows and bytes of contents that are sent in one statement."""
+"""Rows and bytes of contents to send in one statement."""
 MOST = 1 << 40
-"""Numbers beyond this one are no numbers of messages: a sequence could not be brought there."""
+"""The largest possible number of a message: a sequence could not reach a larger one."""
 COLUMNS = """
 SELECT attname::text, format_type(CASE WHEN typbasetype <> 0 THEN typbasetype ELSE atttypid END, NULL)
 FROM pg_attribute JOIN pg_type ON pg_type.oid = atttypid
@@ -46,7 +46,7 @@ SELECT relname::text FROM pg_class JOIN pg_attribute ON attrelid = pg_class.oid
 WHERE relnamespace = 'hone'::regnamespace AND relkind = 'r' AND attname = 'owner' AND attnum > 0
 """
 KEPT = ("owners", "moves")
-"""Rows of these are replaced by the move itself."""
+"""The move itself replaces rows of these."""
 IDENTITY = f"SELECT {', '.join(COUNTERS)}, home, backend FROM owners WHERE owner = %(owner)s"
 PUT_IDENTITY = """
 INSERT INTO owners (owner, changes, jobs, rounds, home, backend)
@@ -55,7 +55,7 @@ ON CONFLICT (owner) DO UPDATE SET changes = excluded.changes, jobs = excluded.jo
     home = excluded.home, backend = excluded.backend
 """
 LAST = "SELECT coalesce(pg_sequence_last_value(%(sequence)s::regclass), 0)"
-# Not setval: between reading and setting, another owner could be given a number.
+# Not setval: another owner could be given a number between reading and setting.
 ADVANCE = "SELECT count(nextval(%(sequence)s::regclass)) FROM generate_series(1, %(steps)s)"
 MOVE = "SELECT home, place, at, digest, away FROM moves WHERE owner = %(owner)s"
 PUT_MOVE = """
@@ -159,14 +159,14 @@ class PostgresEnd:
         return int(self._rows.value(LAST, sequence=SEQUENCES["nodes"]))
 
     def _advance(self, sequence: str, to: int) -> None:
-        """Bring a sequence to a number that was given elsewhere."""
+        """Advance a sequence to a number that was given out elsewhere."""
         if to > MOST:
             raise StoreError(f"The number {to} is too high for PostgreSQL's {sequence}; nothing was moved.")
         while (last := int(self._rows.value(LAST, sequence=sequence))) < to:
             self._rows.execute(ADVANCE, sequence=sequence, steps=to - last)
 
     def is_empty(self) -> bool:
-        """Tell whether this owner has nothing here. A row that only names the owner is nothing."""
+        """Tell whether this owner has no data here. A row that only names the owner does not count."""
         found = self._rows.one(IDENTITY)
         if found and any(found[: len(COUNTERS)]):
             return False
@@ -175,8 +175,7 @@ class PostgresEnd:
         )
 
     def clear(self) -> None:
-        """Remove all rows of the owner, also those that were made of others. Called for a copy that nobody
-        uses."""
+        """Remove all rows of the owner, derived ones included. Called for a copy that nobody uses."""
         moved = [table.name for table in reversed(TABLES)]
         others = [name for (name,) in self._rows.execute(OWNED) if name not in (*moved, *KEPT)]
         for name in (*others, *moved):
@@ -208,7 +207,7 @@ def _where(table: MovedTable) -> str:
 
 
 def _fixed_column(table: MovedTable) -> tuple[tuple[str, ...], str]:
-    """Return a column that has the same value in all rows of a home, or depends on what a row is about."""
+    """Return a column that has the same value in all rows of a home, or that depends on the row's subject."""
     if table.checkout:
         return ("checkout",), ", %(checkout)s"
     if table.files:
@@ -217,7 +216,7 @@ def _fixed_column(table: MovedTable) -> tuple[tuple[str, ...], str]:
 
 
 def _gather(rows: Iterable[Row]) -> Iterator[list[Row]]:
-    """Yield the rows some at a time: few if their contents are large."""
+    """Yield the rows in batches: small ones if their contents are large."""
     batch: list[Row] = []
     size = 0
     for row in rows:
@@ -233,7 +232,7 @@ def _gather(rows: Iterable[Row]) -> Iterator[list[Row]]:
 @contextmanager
 def alone_with(pool: PostgresPool, owner: str, checkout: str, machine: str) -> Iterator[PostgresEnd]:
     """Keep everybody else from writing this owner's rows, wherever they run, and commit at the end. Raises
-    StoreError, which says who holds them."""
+    StoreError that says who holds them."""
     lane = pool.lane(owner)
     with pool.plainly():
         try:
@@ -261,7 +260,7 @@ def _pass_gate(pool: PostgresPool, rows: Rows) -> None:
 
 
 class DatabaseProbe(Struct, frozen=True):
-    """What was found at an address: how many rows each table has; none if nobody used it yet."""
+    """What was found at an address: the number of rows in each table; none if nobody has used it yet."""
 
     where: str
     counts: Mapping[str, int]

@@ -1,8 +1,7 @@
 """The word index of messages in PostgreSQL: filled before a search, not while a turn is stored.
 
 A word is a stem with a short mark of its owner. Its positions are kept as far as PostgreSQL can: the first
-16,383 words of a message, and 255 places of each word. What stands behind is found by its words, not by
-phrases.
+16,383 words of a message, and 255 places of each word. Anything beyond is found by its words, not by phrases.
 """
 
 from functools import partial
@@ -22,14 +21,14 @@ from hone.stores.search_source import Expression, Term
 from hone.stores.stemming import split
 
 BATCH, BATCHES, PIECE = 1_000, 20, 20
-"""Nodes that are looked at in one transaction, transactions before a search answers, and messages that are
-handed to the server at once."""
+"""Nodes to check in one transaction, transactions before a search answers, and messages to send to the server
+at once."""
 SHORT, LONGEST, KEPT = 50, 200, 120
-"""Letters of a word that is short in any script, and bytes of a word in the index. Of a longer one the
-beginning is kept, and a digest of the whole."""
+"""Letters of a word that is short in any script, and bytes of a word in the index. A longer word is stored as
+its beginning and a digest."""
 PLACES, LAST_PLACE = 255, 16_383
 ROOM = 900_000
-"""Bytes of all words of one message; PostgreSQL refuses more than a megabyte."""
+"""The most bytes of all words of one message; PostgreSQL refuses more than a megabyte."""
 
 ONCE = Struct(">HH").pack
 """How often a word occurs, and where: most occur once."""
@@ -66,8 +65,8 @@ SELECT count(DISTINCT content) FROM nodes AS n WHERE owner = %(owner)s AND id > 
 
 
 class Backlog(msgspec.Struct, frozen=True):
-    """How far the index goes. All nodes up to `safe` are there. `newest` is the last one that is: others
-    before it may be on their way until all transactions before `horizon` have ended."""
+    """How far the index goes. All nodes up to `safe` are in it. `newest` is the last one that is: others
+    before it may still arrive until all transactions before `horizon` have ended."""
 
     upto: int
     safe: int
@@ -102,7 +101,7 @@ def _fill(rows: Rows, backlog: Backlog, after: int) -> int:
     bodies = dict(rows.pairs(BODIES, digests=[each for each in order if each not in known]))
     new = [digest for digest in order if digest in bodies]
     mark = mark_of(rows.owner)
-    with rows.pipeline():  # the server adds some while the words of the next are written here
+    with rows.pipeline():  # the server adds some while this code writes the words of the next
         for begin in range(0, len(new), PIECE):
             piece = new[begin : begin + PIECE]
             ids = [last + begin + place for place, _ in enumerate(piece, 1)]
@@ -120,13 +119,13 @@ def _fill(rows: Rows, backlog: Backlog, after: int) -> int:
 
 
 def _write_kindly(mark: str, body: bytes) -> WordVector:
-    """Let other threads of the process have their turn after each message: they answer people."""
+    """Yield to other threads of the process after each message: they answer people."""
     sleep(0)
     return write_words(mark, index_text(body))
 
 
 def index_text(body: bytes) -> str:
-    """Empty for a damaged message: opening its session will say so."""
+    """Return the text to index; empty for a damaged message, which opening its session will report."""
     try:
         return indexed(said(decode(body)))
     except (KeyError, TypeError, ValueError):
@@ -134,12 +133,13 @@ def index_text(body: bytes) -> str:
 
 
 def mark_of(owner: str) -> str:
-    """Two owners may have the same mark: it only leads to few rows, and the owner decides."""
+    """Return an owner's mark. Two owners may have the same mark: it only narrows the rows down, and the owner
+    decides."""
     return f"{crc32(owner.encode('utf-8', 'surrogatepass')):x}/"
 
 
 def write_words(mark: str, text: str) -> WordVector:
-    """Write the words of a text and their places, both as the server keeps them."""
+    """Write the words of a text and their places, both in the server's format."""
     places: dict[str, list[int]] = {}
     for place, stem in enumerate(split(text), 1):
         word = stem if len(stem) < SHORT else shorten(stem)
@@ -167,7 +167,7 @@ def shorten(stem: str) -> str:
 
 
 def write_query(mark: str, expression: Expression) -> str:
-    """Write an expression as a tsquery. A term without a word fits nothing."""
+    """Write an expression as a tsquery. A term without a word matches nothing."""
     groups = (" | ".join(_write_term(mark, term) for term in group) for group in expression)
     return " & ".join(f"({each})" for each in groups)
 
@@ -181,5 +181,5 @@ def _write_term(mark: str, term: Term) -> str:
 
 
 def exactly(mark: str, word: str) -> str:
-    """Write a word of the index as a tsquery, as it is."""
+    """Write a word of the index as a tsquery, unchanged."""
     return f"'{mark}{shorten(word)}'" if word.isalnum() else f"'{mark}'"

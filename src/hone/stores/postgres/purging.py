@@ -1,7 +1,7 @@
 """Remove what erased rows left in the files of PostgreSQL, and search all rows for words.
 
-A deleted row stays in its file until the table is written anew, and a word stays in an index even longer.
-The server's log and its backups are the operator's.
+A deleted row stays in its file until the table is rewritten, and a word stays in an index even longer. The
+server's log and its backups are the operator's.
 """
 
 from collections.abc import Sequence
@@ -24,15 +24,15 @@ WHERE attrelid = %(table)s::regclass AND attnum > 0 AND NOT attisdropped ORDER B
 """
 DECIDED = " AND kind NOT IN ('rules', 'consent')"
 DECISIONS = "SELECT name, body FROM documents WHERE owner = %(owner)s AND kind IN ('rules', 'consent')"
-"""What the owner decided is named, not changed."""
+"""The owner's decisions are reported, not changed."""
 TOGETHER = 500
 WAIT = "60s"
 """How long to wait for a table that others are using."""
 
 
 def count_rows_with(rows: Rows, scrub: Scrubber) -> tuple[int, dict[str, int]]:
-    """Search every column of every table of the owner. Return how many rows there are, and by table how many
-    hold the words."""
+    """Search every column of every table of the owner. Return the number of rows, and by table how many
+    contain the words."""
     total, found = 0, dict[str, int]()
     for (table,) in rows.execute(OWNED).fetchall():
         columns = list(rows.pairs(COLUMNS, table=f"{SCHEMA}.{table}"))
@@ -46,7 +46,7 @@ def count_rows_with(rows: Rows, scrub: Scrubber) -> tuple[int, dict[str, int]]:
 
 
 def find_decisions(rows: Rows, scrub: Scrubber) -> list[str]:
-    """Return the names of documents with the owner's decisions that hold the words, on any machine."""
+    """Return the names of documents with the owner's decisions that contain the words, on any machine."""
     found = rows.execute(DECISIONS).fetchall()
     return sorted({str(name) for name, body in found if scrub.finds(body)})
 
@@ -56,8 +56,8 @@ def _holds(value: object, scrub: Scrubber) -> bool:
 
 
 def rewrite_tables(pool: PostgresPool, tables: Sequence[str] = ()) -> list[str]:
-    """Write tables anew, without deleted rows, with new indexes; all of the owner's if none are named. Others
-    wait meanwhile. Return what the owner should know, a sentence each."""
+    """Rewrite tables, without deleted rows, with new indexes; all of the owner's if none are named. Other
+    processes wait for that long. Return what the owner should know, a sentence each."""
     notes: dict[str, None] = {}
     kept: list[str] = []
     with pool.plainly(), pool.dial() as connection:

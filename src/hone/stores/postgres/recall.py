@@ -11,14 +11,14 @@ from hone.stores.recall import Combine, search
 
 MEANING = "hone.stores.meaning:combine"
 VECTORS = "hone.stores.postgres.vectors:PostgresVectorSource"
-"""Loaded with the first question that has a vector."""
+"""Imported with the first question that has a vector."""
 
 
 class PostgresRecall(PostgresStore):
-    """Candidates come from a GIN index, their order from the code that ranks in every store."""
+    """Candidates come from a GIN index; the shared ranking code orders them."""
 
     async def search(self, query: Query) -> SearchResult:
-        """What was stored before this call is added to the index first, as much as takes a few seconds."""
+        """Search. First add what was stored before this call to the index, as much as takes a few seconds."""
         waiting = await catch_up(self._database)
 
         def work(rows: Rows) -> SearchResult:

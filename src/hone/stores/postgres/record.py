@@ -41,7 +41,7 @@ SETTLED = """(
     SELECT max(id) FROM changes AS later
     WHERE later.owner = c.owner AND later.about = c.id AND later.standing = 'active'
 )"""
-"""What waits itself settles nothing."""
+"""A pending change settles nothing."""
 ABOUT = f"SELECT standing, {SETTLED} FROM changes AS c WHERE owner = %(owner)s AND id = %(id)s"
 HELD = "SELECT digest FROM holdings WHERE owner = %(owner)s AND target = %(target)s AND path = %(path)s"
 HOLD = """
@@ -66,7 +66,7 @@ UNSHELVE = "DELETE FROM skills WHERE owner = %(owner)s AND name = %(name)s"
 def record(
     rows: Rows, changes: Sequence[Change], contents: Mapping[str, bytes], at: datetime
 ) -> Sequence[Entry]:
-    """What Ledger.record promises. Must be called in a transaction that is undone if this raises."""
+    """Do what Ledger.record promises. Call it in a transaction that is rolled back if this raises."""
     checks.genuine(contents)
     rows.execute(LOCK)
     rows.many(PUT_CONTENT, [{"digest": name, "body": body} for name, body in sorted(contents.items())])
@@ -151,7 +151,7 @@ def _apply(rows: Rows, target: Target, deltas: Iterable[Delta]) -> None:
 
 
 def shelve(rows: Rows, targets: Iterable[Target]) -> None:
-    """Bring the lines of those skills along."""
+    """Update the rows of those skills."""
     for target in targets:
         if target.startswith(SKILL):
             line = _line(rows, target)

@@ -1,6 +1,6 @@
-"""Put other contents in the place of stored ones in PostgreSQL, and bring everything along that names them.
+"""Replace stored contents in PostgreSQL, and update everything that names them.
 
-What `hone.stores.redacting` does for SQLite. All functions run in a transaction of the caller's, alone.
+It does what `hone.stores.redacting` does for SQLite. All functions run in the caller's exclusive transaction.
 """
 
 from collections.abc import Collection, Mapping
@@ -23,7 +23,7 @@ UPDATE nodes SET content = %(new)s WHERE owner = %(owner)s AND content = %(old)s
 """
 MOVE_EVIDENCE = "UPDATE evidence SET digest = %(new)s WHERE owner = %(owner)s AND digest = %(old)s"
 DROP_CONTENT = "DELETE FROM contents WHERE owner = %(owner)s AND digest = %(old)s"
-# What is new under an old node is indexed by the next search.
+# The next search indexes new text under an old node.
 INDEX_AGAIN = """
 UPDATE backlog SET upto = least(upto, %(first)s - 1), seen = least(seen, %(first)s - 1)
 WHERE owner = %(owner)s
@@ -57,7 +57,7 @@ RENAME_KNOWLEDGE = (
     "UPDATE deltas SET before = %(new)s WHERE owner = %(owner)s AND before = %(old)s",
     "UPDATE deltas SET after = %(new)s WHERE owner = %(owner)s AND after = %(old)s",
     "UPDATE holdings SET digest = %(new)s WHERE owner = %(owner)s AND digest = %(old)s",
-    # Summaries of skills are made again when they are next listed.
+    # Summaries of skills are rebuilt when they are next listed.
     "DELETE FROM cards WHERE owner = %(owner)s AND digest = %(old)s",
     "DELETE FROM knowledge WHERE owner = %(owner)s AND digest = %(old)s",
 )
@@ -70,7 +70,7 @@ ON CONFLICT DO NOTHING
 
 
 def replace_contents(rows: Rows, made: Mapping[str, Message]) -> tuple[list[int], set[int]]:
-    """Put messages in the place of contents, by digest; return the nodes and the chains that hold them."""
+    """Replace contents by digest. Return the nodes and the chains that hold them."""
     nodes: list[int] = []
     chains: set[int] = set()
     for old, message in made.items():
@@ -90,7 +90,7 @@ def replace_contents(rows: Rows, made: Mapping[str, Message]) -> tuple[list[int]
 
 
 def replace_prefixes(rows: Rows, made: Mapping[str, Prefix]) -> set[int]:
-    """Put prefixes in the place of others, by digest; return the chains that begin with them."""
+    """Replace prefixes by digest. Return the chains that begin with them."""
     chains: set[int] = set()
     for old, prefix in made.items():
         if prefix.digest == old:
@@ -102,7 +102,7 @@ def replace_prefixes(rows: Rows, made: Mapping[str, Prefix]) -> set[int]:
 
 
 def rehash(rows: Rows, chains: Collection[int]) -> None:
-    """Hash these chains anew, and bring the sessions on them along."""
+    """Rehash these chains, and update the sessions on them."""
     if not chains:
         return
     roots = dict(rows.pairs(ROOTS, chains=list(chains)))
@@ -120,8 +120,8 @@ def rehash(rows: Rows, chains: Collection[int]) -> None:
 
 
 def replace_knowledge(rows: Rows, made: Mapping[str, bytes]) -> None:
-    """Put contents in the place of others of the ledger, by digest. What is published keeps its old digest,
-    so that its file counts as stale and is published again."""
+    """Replace contents of the ledger by digest. Published files keep their old digest, so that they count as
+    stale and are published again."""
     targets: dict[Target, None] = {}
     for old, body in made.items():
         new = digest(body)

@@ -9,9 +9,9 @@ from hone.stores.search_source import Candidate, Expression, Spot, Term
 from hone.stores.window import ALWAYS, ANY, Window
 
 NEIGHBORS, FOLLOWING = 3, 9
-"""Nodes after one that are looked at for their score, and to be shown."""
+"""Nodes after one to check for their score, and to show."""
 SPOKEN = 2_000
-"""Messages whose words are looked at for those with one beginning, from the newest on."""
+"""How many messages to check for words with one prefix, newest first."""
 
 SIZE = "SELECT coalesce(max(id), 0) FROM passages WHERE owner = %(owner)s"
 COUNT = "SELECT count_passages(%(queries)s::text[], %(limits)s::integer[])"
@@ -27,7 +27,7 @@ GIVEN = """
 unnest(%(ids)s::bigint[]) WITH ORDINALITY AS given (id, place)
 JOIN passages AS p ON p.owner = %(owner)s AND p.id = given.id
 """
-"""Contents in the order in which they were given."""
+"""Contents in the order in which they were stored."""
 SIEVE = f"""
 SELECT p.id FROM {GIVEN} WHERE EXISTS (
     SELECT 1 FROM nodes AS n JOIN {SPANS} ON n.at BETWEEN span.first AND span.last
@@ -89,7 +89,7 @@ SELECT p.id, n.id, n.chain, n.depth, n.parent, n.trust, n.at FROM {GIVEN} CROSS 
 BODIES = f"""
 SELECT p.id, c.digest, c.body FROM {GIVEN} JOIN contents AS c ON c.owner = %(owner)s AND c.digest = p.content
 """
-# A conversation that nobody has branched holds all nodes of its chain.
+# An unbranched conversation holds all nodes of its chain.
 SESSIONS = """
 SELECT chain, id, tree, head, shared, messages, origin, (
     SELECT count(*) = 1 FROM (
@@ -138,7 +138,7 @@ SOME = "SELECT 1 FROM sessions WHERE owner = %(owner)s LIMIT 1"
 
 
 class PostgresSource:
-    """Over one view of the data, for the time of one search."""
+    """Searches one view of the data, during one search."""
 
     def __init__(self, rows: Rows) -> None:
         self._rows = rows

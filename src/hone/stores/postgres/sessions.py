@@ -75,7 +75,7 @@ FROM spending WHERE owner = %(owner)s AND at >= %(since)s AND at < %(until)s AND
 
 
 class _Session(Struct, frozen=True):
-    """What the row of a session says. `opening` is what rules.opening gives for all of its messages."""
+    """The row of a session. `opening` is the result of rules.opening for all of its messages."""
 
     header: Header
     head: NodeRow
@@ -84,7 +84,7 @@ class _Session(Struct, frozen=True):
 
 
 def _get(rows: Rows, session: SessionId, *, lock: bool = False) -> _Session:
-    """`lock`: nobody else changes it until this transaction ends."""
+    """Return the row of a session. `lock`: nobody else changes it until this transaction ends."""
     row = rows.one(f"{SESSION} FOR UPDATE" if lock else SESSION, session=sound(session))
     if row is None:
         raise rules.missing(session)
@@ -139,7 +139,7 @@ def _place(head: NodeRow) -> dict[str, Any]:
 def _base(
     rows: Rows, header: Header, prefix: Prefix, parent: _Session | None
 ) -> tuple[NodeRow, tuple[int, str]]:
-    """Return what a new session follows, and the opening if it is shared."""
+    """Return the base of a new session, and the opening if it is shared."""
     if parent is None:
         return tree.put_chain(rows, prefix), (0, "")
     root = tree.read_root(rows, parent.head.chain)

@@ -14,7 +14,7 @@ PUT = "UPDATE serve_values SET value = %(value)s WHERE owner = %(owner)s AND nam
 
 
 class PostgresValues:
-    """Called from any thread."""
+    """May be called from any thread."""
 
     def __init__(self, database: PostgresDatabase) -> None:
         self._database = database
@@ -30,7 +30,7 @@ class PostgresValues:
                 return self._read(name)
 
     def change(self, name: str, change: Callable[[bytes], bytes]) -> bytes:
-        """A broken connection is told, unless it broke before anything was decided."""
+        """Change a document. A broken connection is reported, unless it broke before anything was decided."""
         begun = False
 
         def decide(value: bytes) -> bytes:
@@ -60,5 +60,5 @@ class PostgresValues:
 
 
 def open_values(url: str, owner: str) -> PostgresValues:
-    """Open them for a command that needs nothing else. Raises StoreError."""
+    """Open the documents for a command that needs nothing else. Raises StoreError."""
     return PostgresValues(PostgresDatabase(PostgresPool(url, lanes=1, readers=1), owner))

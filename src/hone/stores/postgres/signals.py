@@ -1,4 +1,4 @@
-"""NOTIFY of other servers, on one connection for all owners of a process."""
+"""Receive other servers' NOTIFY on one connection for all owners of a process."""
 
 import asyncio
 import hashlib
@@ -10,7 +10,7 @@ from typing import Any
 import psycopg
 
 AGAIN = 1.0
-"""Seconds before a lost connection for signals is opened once more."""
+"""Seconds before a lost connection for signals is reopened."""
 LISTEN = "LISTEN hone_wake"
 ALL = "*"
 """Stands for every server of an owner."""
@@ -26,19 +26,19 @@ class Subscription:
 
 
 class Signals:
-    """The connection does nothing else. It is opened when somebody first waits, and closed with the last who
-    listens. Without it, waiting takes its time."""
+    """The connection does nothing else. It is opened with the first listener, and closed with the last.
+    Without it, waiting takes its full time."""
 
     def __init__(self, dial: Callable[[], psycopg.Connection[Any]]) -> None:
         self._dial = dial
         self._known: dict[str, list[Subscription]] = {}
         self._connection: psycopg.Connection[Any] | None = None
         self._connecting = asyncio.Lock()
-        self._socket = -1  # a connection that broke no longer tells
+        self._socket = -1  # a broken connection cannot tell
         self._next = 0.0
 
     def add(self, owner: str, server: str) -> Subscription:
-        """Listen to what is meant for a server of an owner's."""
+        """Listen to signals for one owner's server."""
         name = hashlib.md5(owner.encode(), usedforsecurity=False).hexdigest()
         subscription = Subscription(name, server)
         self._known.setdefault(name, []).append(subscription)
@@ -68,13 +68,13 @@ class Signals:
             self._next = loop.time() + AGAIN
             with suppress(psycopg.Error):
                 opened = await asyncio.to_thread(self._open)
-                if not self._known:  # all have gone meanwhile
+                if not self._known:  # all have gone in the meantime
                     opened.close()
                     return
                 self._connection = opened
                 self._socket = self._connection.fileno()
                 loop.add_reader(self._socket, self._read)
-                self._stir_all()  # something may have been said before anybody listened
+                self._stir_all()  # a signal may have come before anybody listened
 
     def _open(self) -> psycopg.Connection[Any]:
         connection = self._dial()
@@ -82,7 +82,7 @@ class Signals:
         return connection
 
     def _read(self) -> None:
-        """Called by the event loop when the server has said something, or is gone."""
+        """Read. The event loop calls this when the server has sent something, or is gone."""
         assert self._connection is not None
         try:
             self._connection.pgconn.consume_input()

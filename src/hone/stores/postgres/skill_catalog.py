@@ -53,7 +53,7 @@ UNCARDED = """
 SELECT DISTINCT document FROM skills AS s WHERE s.owner = %(owner)s
     AND NOT EXISTS (SELECT 1 FROM cards AS c WHERE c.owner = s.owner AND c.digest = s.document)
 """
-# A tally is that of the days before, unless the skill was used today: then its uses are counted.
+# A tally covers the days before. If the skill was used today, its uses are counted instead.
 RANKS = """
 WITH first AS MATERIALIZED (
     SELECT s.name, s.pinned, s.project = %(folder)s AND %(folder)s <> '' AS near,
@@ -144,8 +144,8 @@ TALLIES = f"SELECT skill, {COUNTS} FROM tallies WHERE owner = %(owner)s"
 
 
 def split(text: str) -> set[str]:
-    """Return the words of a text as they are indexed: stems without accents; where a script does not part its
-    words, each letter and each two that follow each other."""
+    """Return the words of a text as indexed: stems without accents; in a script without spaces, each letter
+    and each pair of letters."""
     found: set[str] = set()
     for run in wording.RUN.findall(sound(text)):
         if wording.LETTER.match(run):
@@ -176,7 +176,7 @@ def _first_uncarded(rows: Rows, folder: str, today: date, limit: int) -> tuple[s
 
 
 def _card(rows: Rows, summaries: Mapping[str, SkillSummary]) -> None:
-    """Take those that somebody holds, and remove what nobody holds any more."""
+    """Add the cards of documents in use, and remove the others."""
     rows.execute(LOCK)
     for name, card in sorted(summaries.items()):
         if rows.one(HELD, digest=sound(name)):
@@ -273,8 +273,8 @@ def _tallies(rows: Rows) -> Mapping[str, UsageCounts]:
 
 
 class PostgresSkillCatalog(PostgresStore):
-    """The ledger beside this brings the lines along. What is ranked comes without a tally, since that would
-    change within the day."""
+    """Skills in PostgreSQL. The ledger next to it updates the rows. Ranked skills come without a tally, since
+    that would change within the day."""
 
     unsummarized = reads(_uncarded)
     unsummarized_first = reads(_first_uncarded)

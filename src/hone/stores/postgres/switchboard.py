@@ -1,4 +1,5 @@
-"""Servers on one PostgreSQL database leave rows for each other, and a signal says when to look."""
+"""Connect the servers on one PostgreSQL database: they leave rows for each other, and a signal says when to
+look."""
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
@@ -94,7 +95,7 @@ TIDY = "SELECT forget_servers(%(owner)s)"
 
 
 class PostgresSwitchboard(PostgresStore):
-    """`close` it before the pool. `signals` are those of the process, which all its owners share."""
+    """Close it before the pool. `signals` are those of the process, which all its owners share."""
 
     def __init__(self, database: PostgresDatabase, server: str, signals: Signals | None = None) -> None:
         super().__init__(database)

@@ -1,7 +1,7 @@
 """Store any text, arrays and the words of a text in PostgreSQL.
 
-Its text cannot hold a NUL. NUL becomes two signs, and so does the sign that both begin with. The escape keeps
-the order of texts and of their beginnings, so that comparisons in the database mean what they mean here.
+PostgreSQL's text cannot hold a NUL. NUL becomes two characters, and so does the escape character. The escape
+keeps the order of texts and of their prefixes, so that comparisons in the database stay correct.
 """
 
 from collections.abc import Iterable
@@ -25,8 +25,8 @@ def unescape(text: str) -> str:
 
 
 def array(items: Iterable[str | float | None]) -> str:
-    """Write an array as the server reads it. psycopg looks for the type of each element first, which takes
-    longer than all else that an append does on this side."""
+    """Write an array in the server's format. psycopg looks up the type of each element first, which takes
+    longer than everything else that an append does on this side."""
     return "{" + ",".join(map(_element, items)) + "}"
 
 
@@ -53,7 +53,7 @@ class _BinaryLoader(_Loader):
 
 
 class WordVector(bytes):
-    """A tsvector in the server's binary form, which it reads in a third of the time."""
+    """A tsvector in the server's binary format, which it reads in a third of the time."""
 
 
 class _VectorDumper(Dumper):

@@ -10,7 +10,7 @@ from hone.stores.postgres.database import Rows
 from hone.stores.postgres.text import array
 from hone.stores.tree import SYMPTOMS, NodeRow, damaged, intact, make_node, stamp
 
-# From a node up to its root. The depth must fall with each step, so that a damaged link cannot go in circles.
+# From a node up to its root. The depth must fall with each step, so that a damaged link cannot form a cycle.
 LINE = """
 WITH RECURSIVE line AS (
     SELECT id, parent, former, content, depth, trust, at, hash FROM nodes
@@ -24,7 +24,7 @@ WHOLE = f"""{LINE}
 SELECT depth, trust, at, hash, digest, body
 FROM line LEFT JOIN contents AS c ON c.owner = %(owner)s AND c.digest = content ORDER BY depth
 """
-# The messages of a window, and the hash before them, without going further up than that.
+# The messages of a window, and the hash before them, without walking further up.
 WINDOW = f"""
 {LINE.replace("= line.depth - 1", "= line.depth - 1 AND n.depth >= %(first)s - 1")}
 SELECT depth, trust, at, hash, digest, CASE WHEN depth >= %(first)s THEN body END
@@ -33,7 +33,7 @@ WHERE depth <= %(last)s ORDER BY depth
 """
 DIGESTS = f"{LINE} SELECT id, content FROM line ORDER BY depth"
 PLACE = f"{LINE} SELECT id, hash, at FROM line WHERE depth = %(depth)s"
-# Formers are older than what came after them, so that a damaged link cannot go in circles.
+# Former lines are older than later ones, so that a damaged link cannot form a cycle.
 FORMER = f"""{LINE}
 SELECT f.id, f.chain, f.depth, f.hash, f.at
 FROM line JOIN nodes AS f ON f.owner = %(owner)s AND f.id = line.former AND f.id < line.id
@@ -65,8 +65,8 @@ def put_chain(rows: Rows, prefix: Prefix) -> NodeRow:
 
 
 def list_nodes(nodes: Sequence[Node]) -> dict[str, Any]:
-    """Return the columns of nodes, and their contents in the order of digests: two writers who bring the same
-    ones in another order would wait for each other."""
+    """Return the columns of nodes, and their contents in the order of digests: two writers that insert the
+    same ones in different orders would deadlock."""
     contents = sorted({node.digest: node.encoded for node in nodes}.items())
     return {
         "digests": array(name for name, _ in contents),
@@ -81,7 +81,7 @@ def list_nodes(nodes: Sequence[Node]) -> dict[str, Any]:
 def put_nodes(
     rows: Rows, place: NodeRow, nodes: Sequence[Node], formers: Sequence[int | None] = ()
 ) -> NodeRow:
-    """Add the nodes after the place; return the place after them."""
+    """Add the nodes after a place. Return the place after them."""
     if not nodes:
         return place
     id = rows.value(
@@ -109,7 +109,7 @@ def read_prefix(rows: Rows, chain: int, whose: str) -> Prefix:
 
 
 def read_nodes(rows: Rows, head: NodeRow, root: str, whose: str) -> tuple[Node, ...]:
-    """Return the line from the root to the head, each content and each link held against its digest."""
+    """Return the line from the root to the head. Each content and each link is checked against its digest."""
     nodes: list[Node] = []
     parent = root
     try:
@@ -124,7 +124,7 @@ def read_nodes(rows: Rows, head: NodeRow, root: str, whose: str) -> tuple[Node, 
 
 
 def read_window(rows: Rows, head: NodeRow, span: tuple[int, int], root: str, whose: str) -> tuple[Node, ...]:
-    """Return the messages of a span of numbers, each content and each link held against its digest."""
+    """Return the messages of a span of numbers. Each content and each link is checked against its digest."""
     first, last = span[0], min(span[1], head.depth)
     if first > head.depth:
         return ()
@@ -143,7 +143,7 @@ def read_window(rows: Rows, head: NodeRow, span: tuple[int, int], root: str, who
 
 
 def read_former(rows: Rows, head: NodeRow) -> NodeRow | None:
-    """Return the end of the line that was left for the one that ends in `head`."""
+    """Return the end of the line that was abandoned for the one that ends in `head`."""
     row = rows.one(FORMER, head=head.id)
     return None if row is None else NodeRow(*row)
 

@@ -1,7 +1,7 @@
 """Users, their keys, limits and audit log, as an administrator sees and changes them.
 
-It works as the user of the database's address. What users have used is counted as each of them, one after
-another, since row security holds for the owner of the tables, too. Only sums leave this module.
+It works as the user of the database's address. What users have used is counted as each of them, one after the
+other, since row security applies to the owner of the tables, too. Only sums leave this module.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -69,7 +69,7 @@ class UserRecord(Struct, frozen=True):
 
 
 class UserKeyRecord(Struct, frozen=True):
-    """A key without its text and without its digest."""
+    """A key without its text and its digest."""
 
     user: str
     name: str
@@ -91,7 +91,7 @@ class AuditRow(Struct, frozen=True):
 
 
 class UsageRow(Struct, frozen=True):
-    """Numbers only. `calls` are those of models; `today` is what today cost, `learning` its part of that."""
+    """Numbers only. `calls` are model calls; `today` is today's cost, `learning` its part for learning."""
 
     user: str
     requests: int
@@ -167,7 +167,7 @@ class UserAdmin:
             self._note(connection, user, AuditEvent.KEY_REVOKED, name)
 
     def audit(self, user: str, event: str, limit: int) -> Sequence[AuditRow]:
-        """Return the latest first."""
+        """Return the audit log, latest first."""
         with self._opened() as connection:
             given = {"user": user, "event": event, "limit": limit}
             return [AuditRow(*row) for row in connection.execute(AUDIT, given)]
@@ -207,14 +207,14 @@ class UserAdmin:
         return found
 
     def rewrite(self, tables: Iterable[str]) -> Sequence[str]:
-        """Write tables anew, so that their files keep nothing of deleted rows. Return what the administrator
+        """Rewrite tables, so that their files keep nothing of deleted rows. Return what the administrator
         should know, a sentence each."""
         return rewrite_tables(self._pool, sorted(tables))
 
     def _delete(
         self, connection: Connection[Any], owner: str, tables: Sequence[str], found: dict[str, int]
     ) -> list[str]:
-        """Delete the owner's rows of these tables; return those that others still refer to."""
+        """Delete the owner's rows of these tables. Return the tables that others still refer to."""
         held = []
         for table in tables:
             try:

@@ -1,7 +1,7 @@
-"""What a server asks a PostgreSQL database about users, each a call of one function.
+"""A server's queries about users in a PostgreSQL database, each a call of one function.
 
 The application's role cannot read the tables of users. What a user has used is counted as that user, behind
-the same wall as everything else.
+the same row security as everything else.
 """
 
 from datetime import UTC, datetime
@@ -29,7 +29,7 @@ SELECT
 FROM spending WHERE owner = %(owner)s AND at >= %(midnight)s
 """
 SIZED = ("contents", "prefixes", "knowledge", "documents", "checkpoint_blobs")
-"""Tables whose rows grow with what a user keeps, by the column that holds it."""
+"""Tables whose rows grow with what a user stores, with the column that holds it."""
 STORAGE = "SELECT {}".format(
     " + ".join(
         f"(SELECT coalesce(sum(pg_column_size({'data' if table == 'checkpoint_blobs' else 'body'})), 0)"
@@ -41,7 +41,7 @@ PRUNE = "SELECT prune_audit(%(days)s)"
 
 
 class PostgresUsers:
-    """Called from any thread. `database` is the one of the server's own owner."""
+    """May be called from any thread. `database` is that of the server's own owner."""
 
     def __init__(self, pool: PostgresPool, database: PostgresDatabase) -> None:
         self._pool = pool
@@ -80,7 +80,7 @@ class PostgresUsers:
         self._ask(PRUNE, days=days)
 
     def _ask(self, query: str, database: PostgresDatabase | None = None, **values: Any) -> Row:
-        """Ask once more if an old connection broke: that counts a request twice at worst."""
+        """Ask again if an old connection broke: at worst that counts a request twice."""
         with self._database.plainly():
             try:
                 return self._ask_once(database or self._database, query, values)

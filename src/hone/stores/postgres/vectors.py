@@ -1,7 +1,7 @@
-"""Vectors of contents in PostgreSQL: which are missing, putting them in, and the nearest ones for a search.
+"""Vectors of contents in PostgreSQL: find missing ones, store them, and find the nearest for a search.
 
-As in SQLite, the contents that an embedder has done have no gap, so that its first and its last vector say
-what is left. With the extension pgvector the server compares all vectors of the owner.
+As in SQLite, an embedder's contents have no gap, so its first and last vector tell what is left. With the
+extension pgvector the server compares all vectors of the owner.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -82,11 +82,11 @@ SELECT DISTINCT v.content FROM unnest(%(places)s::bigint[]) AS given (place) CRO
 ) AS v
 """
 LARGEST = 16_000
-"""Numbers of a vector that pgvector can hold."""
+"""The most numbers in a vector of pgvector."""
 
 
 def find_number(rows: Rows, embedder: str) -> int | None:
-    """Return the number of an embedder, None if it has made nothing yet."""
+    """Return the number of an embedder, None if it has no vectors yet."""
     found: int | None = rows.value(NUMBER, name=embedder)
     return found
 
@@ -135,14 +135,14 @@ def _put(rows: Rows, embedder: str, made: Sequence[tuple[Unembedded, bytes]]) ->
 
 
 def _write(vector: bytes) -> str | None:
-    """Write a vector as pgvector reads it; None for one that it cannot hold."""
+    """Write a vector in pgvector's format; None for one that it cannot hold."""
     if not 0 < len(vector) <= LARGEST:
         return None
     return f"[{','.join(map(str, memoryview(vector).cast('b')))}]"
 
 
 def _continues(rows: Rows, id: int, numbers: Sequence[int]) -> bool:
-    """Tell whether these leave no gap: contents and vectors may have gone since they were read."""
+    """Tell whether these leave no gap: contents and vectors may have been deleted since they were read."""
     first, last = rows.one(RUN, embedder=id) or (None, None)
     if first is None:
         return True
@@ -173,7 +173,8 @@ def _cache(rows: Rows, embedder: str, made: Mapping[str, bytes]) -> None:
 
 
 class PostgresVectors(PostgresStore):
-    """Contents get their numbers when they are indexed, so that is done before anything is counted."""
+    """Vectors in PostgreSQL. Contents get their numbers when they are indexed, so that is done before
+    counting."""
 
     async def adopt(self, embedder: str) -> None:
         await self._database.write(partial(_adopt, embedder=embedder))
@@ -189,7 +190,7 @@ class PostgresVectors(PostgresStore):
         await self._database.write(partial(_put, embedder=embedder, made=made))
 
     async def tidy(self, embedder: str) -> bool:
-        """The server needs no preparation."""
+        """Do nothing: the server needs no preparation."""
         return False
 
     async def coverage(self, embedder: str) -> Coverage:
@@ -205,7 +206,7 @@ class PostgresVectors(PostgresStore):
 
 
 class PostgresVectorSource:
-    """Over one view of the data, for the time of one search."""
+    """Searches one view of the data, during one search."""
 
     def __init__(self, rows: Rows) -> None:
         self._rows = rows

@@ -24,7 +24,7 @@ from hone.tools.web.hops import FetchedPage, Getter, PageExchange, Unfetched, ch
 from hone.tools.web.layout import Readable
 
 READER = "hone.tools.web.readable:readable"
-"""Loaded with the first page: it brings the entities of HTML, and most turns fetch none."""
+"""Loaded with the first page: it contains the HTML entities, and most turns fetch no page."""
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
 _SNIPPET = 400
 _MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
@@ -34,7 +34,7 @@ _DECLARED = regex(
     re.IGNORECASE,
 )
 _HEAD = 2_048
-# Python knows more codecs than the web; some of them unpack, run in squared time or make broken letters.
+# Python knows more codecs than the web; some of them unpack, run in quadratic time or produce broken text.
 _ON_THE_WEB = regex(
     r"utf-8|utf-16(-[lb]e)?|ascii|iso8859-\d+|cp\d+|koi8[-_].|mac[-_]\w+|tis-620"
     r"|gb2312|gbk|gb18030|big5\w*|euc_\w+|shift_jis\w*|iso2022_\w+|hz"
@@ -47,11 +47,11 @@ _HINTS = {
 
 class PageLimits(Struct, frozen=True):
     seconds: float = 30.0
-    """For a page with all its redirects."""
+    """For a page, including its redirects."""
     size: int = 2 * 1024 * 1024
-    """Bytes of an answer that are read."""
+    """The most bytes of an answer to read."""
     room: int = 15_000
-    """Characters of one result, with the URLs it mentions."""
+    """The most characters of one result, including its list of URLs."""
 
 
 LIMITS = PageLimits()
@@ -65,8 +65,8 @@ def web_tools(
     clock: Clock | None = None,
     limits: PageLimits = LIMITS,
 ) -> list[Tool]:
-    """`fetch` must open no socket to an address that is not public. `search` goes only to the endpoint, which
-    the owner chose and which may be anywhere."""
+    """Return the web tools. `fetch` must open no socket to an address that is not public. `search` only
+    contacts the endpoint that the owner chose, which may be anywhere."""
     clock = clock or SystemClock()
     tools: list[Tool] = [_fetching(fetch, clock, limits)]
     if search is not None and endpoint:
@@ -134,7 +134,8 @@ def _page(answer: FetchedPage) -> Readable | None:
 
 
 def _decode(data: bytes, content_type: str) -> str:
-    """By its byte order mark, else by the header, else by what the document says of itself, else UTF-8."""
+    """Decode a body by its byte order mark, else by the header, else by the document's own declaration, else
+    as UTF-8."""
     for mark, name in _MARKS:
         if data.startswith(mark):
             return data[len(mark) :].decode(name, "replace")
@@ -143,7 +144,7 @@ def _decode(data: bytes, content_type: str) -> str:
     if header:
         name = _codec(header[1])
     else:
-        # Whoever could read this declaration was not reading UTF-16.
+        # A declaration that could be read is not in UTF-16.
         name = _codec((declared[1] or declared[2]).decode()) if declared else ""
         name = "" if name.startswith("utf-16") else name
     return data.decode(name or "utf-8", "replace")
@@ -154,7 +155,7 @@ def _codec(label: str) -> str:
         name = codecs.lookup(label).name
     except LookupError:
         return ""
-    # Browsers read both as the Windows set that contains them.
+    # Browsers read both as the Windows set that includes them.
     if name in {"ascii", "iso8859-1"}:
         return "cp1252"
     return name if _ON_THE_WEB.fullmatch(name) else ""
@@ -185,7 +186,7 @@ def _searching(getter: Getter, endpoint: str, clock: Clock, limits: PageLimits) 
     ) -> Outcome:
         """Search the web. Returns titles, URLs and snippets. Read a result with web_fetch."""
         asked = urlencode({"q": query.strip(), "format": "json"}, errors="replace")
-        # The owner chose this server; only a denial stops it.
+        # The owner chose this server, so only a denial stops it.
         no = await context.refusal(Request("web_search", Action.FETCH, endpoint, follows=True))
         if no:
             return refused(f"Not searched. {no}")

@@ -33,8 +33,8 @@ class PageExchange(Protocol):
 
 
 class Getter(Protocol):
-    """Asks for one URL. Follows no redirect; raises a HoneError, whose text is a sentence, if there is no
-    answer."""
+    """Requests one URL. It follows no redirect. If there is no answer, it raises a HoneError whose text is a
+    sentence."""
 
     def get(self, url: str, headers: Mapping[str, str]) -> AbstractAsyncContextManager[PageExchange]: ...
 
@@ -48,7 +48,7 @@ class Unfetched(Exception):
 
 
 class FetchedPage(Struct, frozen=True):
-    """What the last hop said. `body` is None if it is not text and was not read."""
+    """The answer of the last hop. `body` is None if it is not text and was not read."""
 
     url: str
     status: int
@@ -66,7 +66,7 @@ URL_LIMIT = 4_000
 _HOPS = 5
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _ACCEPT = {"Accept": "text/html, application/xhtml+xml, text/*;q=0.9, application/json;q=0.9, */*;q=0.5"}
-# Readers of URLs disagree on a backslash, and drop line breaks without a word.
+# Parsers of URLs disagree about a backslash, and drop line breaks silently.
 _AMBIGUOUS = regex(r"[\x00-\x1f\x7f-\x9f\\\u2028\u2029\ud800-\udfff]")
 _TEXT = regex(
     r"|text/.+|.+[+/](json|xml)|application/(x-)?(javascript|ecmascript|ndjson|yaml|toml|sh|tex|sql|graphql)"
@@ -78,7 +78,7 @@ Admit = Callable[[str], Awaitable[str]]
 
 
 async def follow(getter: Getter, url: str, size: int, admit: Admit) -> FetchedPage:
-    """Raises Unfetched. At most `size` bytes of the answer are read."""
+    """Follow a URL. Raises Unfetched. At most `size` bytes of the answer are read."""
     url = check(url)
     for hop in range(_HOPS + 1):
         try:
@@ -97,7 +97,7 @@ async def follow(getter: Getter, url: str, size: int, admit: Admit) -> FetchedPa
 
 
 def check(url: str) -> str:
-    """The URL without its fragment, if it is one that may be asked for."""
+    """Return the URL without its fragment. Raises Unfetched unless it may be requested."""
     url = url.strip(" ")
     if len(url) > URL_LIMIT:
         raise Unfetched(f"The address is longer than {URL_LIMIT:,} characters.")
@@ -125,7 +125,7 @@ def _check_parts(parts: SplitResult) -> None:
 def _location(head: PageHead) -> str:
     location = head.headers.get("location", "") if head.status in _REDIRECTS else ""
     try:
-        # Headers come as Latin-1, but what does not fit ASCII was meant as UTF-8.
+        # Headers arrive as Latin-1, but non-ASCII text in them is usually UTF-8.
         return location.encode("latin-1").decode()
     except UnicodeError:
         return location

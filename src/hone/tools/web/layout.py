@@ -9,9 +9,9 @@ class Layout:
     def __init__(self) -> None:
         self.size = 0
         self.margin = ""
-        """What each line begins with."""
+        """The text at the start of each line."""
         self.lead = ""
-        """What the next line begins with: the sign of a heading or of an item."""
+        """The text at the start of the next line: the mark of a heading or of an item."""
         self._parts: list[str] = []
         self._break = 0
         self._space = False
@@ -38,24 +38,24 @@ class Layout:
         self.lead, self._break, self._space, self._glued = "", 0, False, False
 
     def glue(self, text: str) -> None:
-        """What follows stands directly behind it."""
+        """Add text, and attach the next text to it directly."""
         self.put(text)
         self._glued = True
 
     def tail(self, text: str) -> None:
-        """Behind what was written last, before any break or space that waits."""
+        """Attach text to the last text, before any pending break or space."""
         self._append(text)
         self._glued = False
 
     def hold(self) -> None:
-        """No more breaks or spaces than are already wished for."""
+        """Add no more breaks or spaces than are pending."""
         self._glued = True
 
     def release(self) -> None:
         self._glued = False
 
     def divide(self, text: str) -> None:
-        """On the same line, whatever was wished for."""
+        """Add text on the same line and drop pending breaks."""
         self._break, self._space, self.lead = 0, False, ""
         self.glue(text)
 
@@ -68,7 +68,7 @@ class Layout:
 
 
 class Readable(Struct, frozen=True):
-    """`marks` says where the text mentions which link: a position, and a place in `links` counted from 1."""
+    """`marks` lists where the text refers to a link: a position, and a number in `links` counted from 1."""
 
     text: str
     title: str = ""
@@ -76,7 +76,7 @@ class Readable(Struct, frozen=True):
     marks: tuple[tuple[int, int], ...] = ()
 
     def page(self, start: int, room: int) -> tuple[str, str, int]:
-        """The text from `start` on, the URLs it mentions, and where it ends. Both fit in the room."""
+        """Return the text from `start` on, the URLs it refers to, and where it ends. Both fit in `room`."""
         end, spent, listed = min(len(self.text), start + room), 0, set[int]()
         for position, number in self._marks(start, end):
             spent += 0 if number in listed else len(self._entry(number))
@@ -96,7 +96,7 @@ class Readable(Struct, frozen=True):
         return f"\n[{number}] {self.links[number - 1]}"
 
     def _at_a_gap(self, start: int, end: int) -> int:
-        """Between lines if there is such a place in the second half, or between words."""
+        """Move the end to a line break in the second half if there is one, or else between words."""
         if end == len(self.text):
             return end
         middle = start + (end - start) // 2

@@ -38,7 +38,7 @@ _COMMENT_END = regex(r"--!?>")
 
 
 def tokens(html: str) -> Iterator[Token]:
-    """Comments, declarations and what is inside scripts and styles are left out."""
+    """Yield tags and texts, without comments, declarations, scripts and styles."""
     at = 0
     while at < len(html):
         opening = html.find("<", at)
@@ -69,18 +69,18 @@ def tokens(html: str) -> Iterator[Token]:
 
 
 def decoded(text: str) -> str:
-    """With its references (`&amp;`) put into letters."""
+    """Return the text with its references (`&amp;`) decoded."""
     if "&" not in text:
         return text
     try:
         return unescape(text)
     except ValueError:
-        # A reference by a number of thousands of digits.
+        # A numeric reference of thousands of digits.
         return text
 
 
 def _skip(html: str, at: int) -> int:
-    """Where a comment or a declaration ends; one further if the sign is only a sign."""
+    """Return where a comment or a declaration ends; one character further if the sign is only a sign."""
     if html.startswith("<!--", at):
         comment = _COMMENT_END.search(html, at + 2)
         return comment.end() if comment else len(html)
@@ -91,7 +91,8 @@ def _skip(html: str, at: int) -> int:
 
 
 def _attributes(html: str, at: int) -> tuple[dict[str, str], int]:
-    """The first of each name counts, and a tag without end lasts to the end of the document."""
+    """Return the attributes of a tag. The first of each name counts; a tag without end lasts to the end of
+    the document."""
     found: dict[str, str] = {}
     while at < len(html):
         end = _TAG_END.match(html, at)

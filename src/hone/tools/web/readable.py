@@ -1,6 +1,6 @@
 """Convert a web page to text for a model: headings, paragraphs, lists, rough tables, code, numbered links.
 
-Navigation is left out, and so is what a person would not see: scripts, styles and hidden elements.
+Navigation is left out, and so is anything invisible: scripts, styles and hidden elements.
 """
 
 import re
@@ -36,7 +36,7 @@ _UNSEEN = regex(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 _CONTROLS = regex(r"[\x00-\x08\x0b\x0e-\x1f\x7f]")
 
 Names = frozenset[str]
-# What an element ends by beginning, where its end tag may be missing; and what it never reaches beyond.
+# The elements that a new element closes if their end tag is missing, and those it never closes.
 _ENDS: dict[str, tuple[Names, Names]] = {
     "li": (frozenset({"li"}), _LISTS),
     "dt": (frozenset({"dt", "dd"}), frozenset({"dl"})),
@@ -46,7 +46,7 @@ _ENDS: dict[str, tuple[Names, Names]] = {
     "th": (_CELLS, frozenset({"tr", "table"})),
 }
 _ENDS_PARAGRAPH = (frozenset({"p"}), frozenset({"button", "caption", "object", "table", "td", "th"}))
-# Limits that no page made for people comes near, and without which a hostile one would cost too much.
+# No page made for people comes near these limits, and without them a hostile one would cost too much.
 _NEAR = 32
 _DEPTH = 8
 _URL_LIMIT = 1_000
@@ -235,7 +235,7 @@ class _Reader:
         return self._links.setdefault(url, len(self._links) + 1)
 
     def _resolved(self, href: str) -> str:
-        """The whole URL of a link, if it leads to a page."""
+        """Return the absolute URL of a link, if it leads to a page."""
         try:
             url = urljoin(self._base, href.strip()[: _URL_LIMIT + 1]).replace(" ", "%20")
             parts = urlsplit(url)

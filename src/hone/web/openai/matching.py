@@ -1,7 +1,7 @@
 """Find the session that a client's message history belongs to, by what the client has seen of it.
 
-A client sends the whole conversation each time. Of each turn it has seen the user's words and the text of
-the answer. The digest of all turns so far identifies the message to continue from.
+A client sends the whole conversation each time. Of each turn it has seen the user's words and the text of the
+answer. The digest of all turns so far identifies the message to continue from.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
@@ -17,27 +17,28 @@ from hone.core.transcript import Transcript
 from hone.core.visible import visible
 
 SEARCHED = 500
-"""Sessions that are looked through for a history that nobody here remembers."""
+"""How many sessions to search for a history that is not cached here."""
 GLANCE = 4
-"""Messages by which a conversation in other words is told before it is read whole."""
+"""How many messages suffice to recognize a different conversation before reading it completely."""
 AT_A_TIME = 4
-"""Sessions that are added to the index in one go, beside everything else."""
+"""How many sessions to add to the index at once, beside everything else."""
 REMEMBERED = 20_000
-"""Histories whose places are remembered."""
+"""How many histories' places to cache."""
 ALIKE = 100
-"""Places of conversations in the same words that are remembered, the latest ones."""
+"""How many places of conversations in the same words to cache, latest first."""
 BETWEEN = "\n\n"
-"""Between two texts of one answer."""
+"""Separates two texts of one answer."""
 
 Pairs = tuple[tuple[str, str], ...]
 Place = tuple[str, int]
-"""A session, and how many messages it has there."""
+"""A session, and the number of its messages at that place."""
 MayContinue = Callable[[str], Awaitable[bool]]
-"""Whether a client may continue the session with this id."""
+"""Tells whether a client may continue the session with this id."""
 
 
 def seen(messages: Iterable[Message]) -> Pairs:
-    """What a client knows of them: who spoke, and the words. White space at the ends is anybody's."""
+    """Return what a client knows of messages: who spoke, and the words. White space at the ends does not
+    count."""
     pairs: list[tuple[str, str]] = []
     for message in messages:
         pairs[-1:] = joined(tuple(pairs[-1:]), message)
@@ -45,7 +46,7 @@ def seen(messages: Iterable[Message]) -> Pairs:
 
 
 def joined(last: Pairs, message: Message) -> Pairs:
-    """The last pair, if there is one, and what a message adds to it or after it."""
+    """Return the last pair, if there is one, and what a message adds to it or after it."""
     text = visible(sound(message.text)).strip()
     if message.role is Role.TOOL or not (text or message.role is Role.USER):
         return last
@@ -55,7 +56,7 @@ def joined(last: Pairs, message: Message) -> Pairs:
 
 
 def key(pairs: Pairs) -> str:
-    """A digest that grows with the history, so that the keys of all its beginnings take one pass."""
+    """Return a digest that grows with the history, so that all its prefixes get their keys in one pass."""
     found = ""
     for pair in pairs:
         found = _longer(found, pair)
@@ -67,7 +68,7 @@ def _longer(before: str, pair: tuple[str, str]) -> str:
 
 
 def places(transcript: Transcript) -> Iterator[tuple[str, int]]:
-    """The key after each turn, and how many messages there are."""
+    """Yield the key after each turn, and the number of messages."""
     messages = tuple(transcript)
     before, pairs = "", Pairs()
     for number, message in enumerate(messages, 1):
@@ -80,7 +81,7 @@ def places(transcript: Transcript) -> Iterator[tuple[str, int]]:
 
 
 def merged(messages: Sequence[Message]) -> list[Message]:
-    """A history that a provider takes: the user begins, and the two take turns."""
+    """Return a history that a provider accepts: the user begins, and the two alternate."""
     found: list[Message] = []
     for message in messages:
         if found and found[-1].role is message.role:
@@ -95,7 +96,7 @@ def merged(messages: Sequence[Message]) -> list[Message]:
 
 
 class Places:
-    """Where conversations stand that clients may go on with."""
+    """The places of conversations that clients may continue."""
 
     def __init__(self) -> None:
         self._known: dict[str, list[Place]] = {}
@@ -107,8 +108,8 @@ class Places:
             del self._known[next(iter(self._known))]
 
     async def find(self, pairs: Pairs, stored: "StoredPlaces", may: MayContinue) -> Place | None:
-        """The place that was left last. Two conversations in the same words are two places, each gone on
-        with once; whoever comes back to one that went on branches off."""
+        """Return the place that was left last. Two conversations in the same words are two places, each
+        continued once; a client that returns to a continued one starts a branch."""
         name = key(pairs)
         if left := self._known.get(name):
             place = left.pop() if len(left) > 1 else left[0]
@@ -120,7 +121,8 @@ class Places:
 
 
 class StoredPlaces:
-    """What earlier processes left, by an index that is filled where it is needed, and bit by bit beside."""
+    """Places that earlier processes left, by an index that is filled on demand, and bit by bit in the
+    background."""
 
     def __init__(self, sessions: Sessions, histories: Histories, overview: Overview) -> None:
         self._sessions = sessions
@@ -132,8 +134,8 @@ class StoredPlaces:
         self._complete = False
 
     async def find(self, pairs: Pairs, name: str, may: MayContinue) -> Place | None:
-        """If the index does not know the history, the conversations that begin with the same messages and are
-        not in it yet are added to it first."""
+        """Find a place. If the index does not know the history, first add the unindexed conversations that
+        begin with the same messages."""
         if place := await self._indexed(name, may):
             return place
         first = " ".join(pairs[0][1].split())
@@ -147,7 +149,7 @@ class StoredPlaces:
         return await self._indexed(name, may) if alike else None
 
     async def _begins(self, id: SessionId, pairs: Pairs) -> bool:
-        """Whether the first messages of a session are those of this history, or not all there to tell."""
+        """Tell whether the first messages of a session match this history, or are too few to tell."""
         try:
             window = await self._overview.window(id, 1, GLANCE)
         except StoreError:
@@ -168,11 +170,11 @@ class StoredPlaces:
         return None
 
     def note(self, note: HistoryNote) -> None:
-        """A turn has ended. It is written down with others, by `tend`."""
+        """Note that a turn has ended. `tend` stores it together with others."""
         self._notes.append(note)
 
     async def tend(self) -> None:
-        """Write down what was noted, and add a few conversations of an older home to the index."""
+        """Store what was noted, and add a few conversations of an older home to the index."""
         notes, self._notes = self._notes, []
         if notes:
             self._left += await self._histories.add(notes)
@@ -185,7 +187,7 @@ class StoredPlaces:
             await self._fill(id)
 
     async def _fill(self, id: SessionId) -> None:
-        """Nobody can go on with a session that is gone or damaged."""
+        """Add a session to the index. Skip one that is deleted or damaged: nobody can continue it."""
         if id in self._damaged:
             return
         try:
@@ -193,5 +195,5 @@ class StoredPlaces:
         except StoreError:
             self._damaged.add(id)
             return
-        with suppress(StoreError):  # a home that cannot be written is looked through each time
+        with suppress(StoreError):  # a read-only home is searched each time
             await self._histories.fill(id, transcript.head, list(places(transcript)))

@@ -1,4 +1,4 @@
-"""Check the arguments of a call against the tool's schema before a server sees them; show how to call it."""
+"""Check the arguments of a call against the tool's schema before a server gets them; show how to call it."""
 
 import json
 from collections.abc import Mapping
@@ -16,14 +16,14 @@ _CHECKED = frozenset(
         *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
     )
 )
-"""What Hone checks. The rest of a schema is for the server to check."""
+"""The keywords that Hone checks. The server checks the rest."""
 DEPTH = 50
 SHOWN = 6_000
-"""Characters of a schema that are shown."""
+"""The most characters of a schema to show."""
 
 
 def find_fault(arguments: object, schema: Mapping[str, Any]) -> str:
-    """Say how arguments do not fit a schema; nothing if they do, as far as Hone can tell."""
+    """Return how arguments fail to fit a schema; nothing if they fit, as far as Hone can tell."""
     if not isinstance(arguments, dict):
         return "the arguments must be an object"
     known = _loosen(schema, schema, 0)
@@ -54,14 +54,14 @@ def _loosen(schema: Any, root: Mapping[str, Any], depth: int) -> Any:
             kept[name] = [_loosen(each, root, depth + 1) for each in value]
         else:
             kept[name] = value
-    if "oneOf" in kept:  # a choice that lost what tells it from another one would fit twice
+    if "oneOf" in kept:  # without its distinguishing part, a choice would match twice
         kept["anyOf"] = kept.pop("oneOf") if "anyOf" not in kept else kept["anyOf"]
         kept.pop("oneOf", None)
     return kept
 
 
 def make_example(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return arguments for one complete call: everything that is required, with a value of the right kind."""
+    """Return arguments for one complete call: every required one, with a value of the right type."""
     properties = schema.get("properties")
     known = properties if isinstance(properties, Mapping) else {}
     required = schema.get("required")

@@ -32,9 +32,9 @@ from hone.rpc.messages import RpcError
 
 HITS = 5
 QUESTIONS = 5
-"""Questions that a server may ask the owner during one call."""
+"""The most questions that a server may ask the owner during one call."""
 PAUSE = 2.0
-"""Seconds between two lines on the progress of a call."""
+"""Seconds between two progress lines of a call."""
 _WORD = re.compile(r"[a-z0-9]+")
 
 Offers = Callable[[], Sequence[Offer]]
@@ -42,7 +42,8 @@ Offers = Callable[[], Sequence[Offer]]
 
 
 class Bridge(Struct, frozen=True):
-    """What the tools of one conversation share. `folder` is where a server may write, observed by `work`."""
+    """State that the tools of one conversation share. `folder` is where a server may write, observed by
+    `work`."""
 
     servers: Servers
     folder: Path
@@ -50,7 +51,7 @@ class Bridge(Struct, frozen=True):
     clock: Clock
 
     async def call(self, offer: Offer, given: object, context: ToolContext, *, through: str = "") -> Outcome:
-        """Check a call, ask for permission, and make it. What the server says is foreign."""
+        """Check a call, ask for permission, and make it. The server's result is foreign."""
         name, schema = offer.name, offer.tool.parameters
         if fault := find_fault(given, schema):
             return refused(f"{name} was not called: {fault}. {describe_call(name, schema, through=through)}")
@@ -69,7 +70,7 @@ class Bridge(Struct, frozen=True):
         return Outcome(text, failed=failed, trust=Trust.FOREIGN)
 
     async def _refusal(self, offer: Offer, given: Mapping[str, Any], context: ToolContext) -> str:
-        """Ask about the call itself, and whether the hosts of its server are denied."""
+        """Ask about the call itself, and check whether the hosts of its server are denied."""
         settings, server = offer.server.settings, offer.server
         reached = (settings.url,) if settings.url else tuple(f"https://{host}/" for host in settings.hosts)
         for url in reached:
@@ -105,7 +106,7 @@ class Bridge(Struct, frozen=True):
 
 
 def limit_questions(ask: Elicit) -> Elicit:
-    """Return a function that asks the owner so many times during a call, and then no more."""
+    """Return a function that asks the owner this many times during a call, and then no more."""
     left = QUESTIONS
 
     async def put(params: Mapping[str, Any]) -> dict[str, Any]:
@@ -117,7 +118,7 @@ def limit_questions(ask: Elicit) -> Elicit:
 
 
 class ServerTool(Struct, frozen=True):
-    """An approved tool of a server, as an ordinary tool. What the server says about its effects grants
+    """An approved tool of a server, as an ordinary tool. The server's claims about its effects grant
     nothing."""
 
     offer: Offer
@@ -135,7 +136,7 @@ class ServerTool(Struct, frozen=True):
 
 
 def find_effects(offer: Offer) -> frozenset[Effect]:
-    """Return what a call does: it runs code, and reaches the network if its server can."""
+    """Return the effects of a call: it runs code, and reaches the network if its server can."""
     settings = offer.server.settings
     outward = offer.server.is_remote or settings.hosts or not settings.sandbox
     return frozenset({Effect.EXECUTE, Effect.NETWORK} if outward else {Effect.EXECUTE})
@@ -168,7 +169,7 @@ CALL_SCHEMA = _schema(
 
 
 class FindTool(Struct, frozen=True):
-    """Finds tools in the catalog. No server is started for it."""
+    """Finds tools in the catalog. This starts no server."""
 
     offers: Offers
     listed: bool = True
@@ -224,7 +225,7 @@ class CallTool(Struct, frozen=True):
 
 
 def search(offers: Sequence[Offer], query: str) -> list[Offer]:
-    """Return the tools that fit best. One with exactly this name is the only one."""
+    """Return the best matching tools. An exact name matches alone."""
     wanted = query.strip()
     exact = [each for each in offers if wanted in (each.name, each.tool.name)]
     if exact:
@@ -249,7 +250,7 @@ def _parse(arguments: str) -> object:
 
 
 def _describe(given: Mapping[str, Any]) -> str:
-    """Return arguments as the owner is shown them, a line each."""
+    """Return arguments as shown to the owner, one per line."""
     lines = []
     for name, value in given.items():
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

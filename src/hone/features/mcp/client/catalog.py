@@ -1,6 +1,6 @@
 """What servers offered when they were last seen, and what the owner has approved of it: one file in the home.
 
-No server is started to read it, so that a conversation can begin without any.
+Reading it starts no server, so that a conversation can begin without any.
 """
 
 import json
@@ -21,7 +21,7 @@ from hone.files.atomic import locked, open_file, write
 
 FOLDER, FILE, LOCK = "mcp", "catalog.json", "catalog.lock"
 MOST_KEPT = 4_000_000
-"""Characters of what one server offers that are stored."""
+"""The most characters of one server's offer to store."""
 
 
 class ToolState(StrEnum):
@@ -29,14 +29,14 @@ class ToolState(StrEnum):
     NEW = "new"
     """The owner has not approved it yet."""
     CHANGED = "changed"
-    """It is another one than the owner approved: it is in quarantine."""
+    """It differs from what the owner approved: it is in quarantine."""
     GONE = "gone"
     """The owner approved it, and the server no longer offers it."""
 
 
 class CatalogEntry(Struct, frozen=True):
-    """What one server offers. `tools` are raw wire objects as they were last seen, `approved` those that the
-    owner approved, by the tool's name. `errors` is the end of what it printed when it last failed."""
+    """What one server offers. `tools` are raw wire objects as last seen, `approved` those that the owner
+    approved, by the tool's name. `errors` is the end of its error output when it last failed."""
 
     name: str
     source: str
@@ -67,7 +67,7 @@ class CatalogEntry(Struct, frozen=True):
 
 
 class Catalog:
-    """Reads and writes the file. Every change reads it anew, under a lock."""
+    """Reads and writes the file. Every change reads it again, under a lock."""
 
     def __init__(self, home: Path) -> None:
         self._folder = home / FOLDER
@@ -104,7 +104,7 @@ class Catalog:
             self._write({key: entry for key, entry in self.read().items() if key not in gone})
 
     def forget_errors(self, holds: Callable[[CatalogEntry], bool]) -> None:
-        """Remove what servers printed from the entries for which this holds. Raises StoreError."""
+        """Remove the error output of matching entries. Raises StoreError."""
         if not any(map(holds, self.read().values())):
             return
         with locked(self._folder, LOCK):
@@ -122,8 +122,8 @@ class Catalog:
 
 
 def note_seen(entry: CatalogEntry, items: Iterable[Mapping[str, object]]) -> CatalogEntry:
-    """Return the entry with the tools that a server offers now. Of two with one name neither counts: one of
-    them would pass for the other."""
+    """Return the entry with the tools that a server offers now. If two share a name, neither counts: one
+    could pass for the other."""
     tools: dict[str, str] = {}
     unusable: list[str] = []
     twice: set[str] = set()
@@ -147,15 +147,15 @@ def note_seen(entry: CatalogEntry, items: Iterable[Mapping[str, object]]) -> Cat
 
 
 def approve(entry: CatalogEntry, shown: Mapping[str, str], purpose: str = "") -> CatalogEntry:
-    """Approve tools as they were shown, by their raw wire objects. One that a server no longer offers is
-    forgotten. A purpose whose words look odd is left out: it would stand in the prompt."""
+    """Approve tools as they were shown, by their raw wire objects. Forget one that a server no longer offers.
+    A purpose with suspicious words is left out: it would be in the prompt."""
     kept = {name: raw for name, raw in entry.approved.items() if name in entry.tools}
     fine = "" if screen(purpose).flags else purpose
     return replace(entry, approved={**kept, **shown}, purpose=fine or entry.purpose)
 
 
 def find_flags(raw: str) -> tuple[str, ...]:
-    """Return what looks odd about the words of a tool. They are advice for the owner."""
+    """Return what is suspicious about a tool's words. This is advice for the owner."""
     return screen(_texts(json.loads(raw))).flags
 
 
@@ -169,7 +169,7 @@ def _texts(value: object) -> str:
 
 
 def describe_difference(before: str, after: str) -> list[str]:
-    """Return the lines in which two wire objects differ, as a diff."""
+    """Return a diff of the lines in which two wire objects differ."""
     old, new = (
         json.dumps(json.loads(raw), indent=2, ensure_ascii=False).splitlines() for raw in (before, after)
     )
@@ -185,13 +185,13 @@ class Offer(Struct, frozen=True):
 
 
 def list_offers(servers: Iterable[McpServer], entries: Mapping[str, CatalogEntry]) -> list[Offer]:
-    """Return the tools that may be called: approved, and as they were approved when last seen."""
+    """Return the tools that may be called: approved, and unchanged since."""
     offers = []
     for server in servers:
         entry = entries.get(server.key)
         if entry is None:
             continue
-        names = name_tools(server.name, entry.approved)  # what a server adds changes no name
+        names = name_tools(server.name, entry.approved)  # a server's additions change no name
         offers += [
             Offer(names[tool], server, WireTool.parse(entry.approved[tool]))
             for tool in entry.pick(ToolState.APPROVED)

@@ -14,15 +14,15 @@ from hone.features.mcp.client.values import McpServer
 from hone.rpc.messages import RpcError
 
 LARGEST = 100_000
-"""Characters of a resource or a prompt that are attached."""
+"""The most characters of a resource or a prompt to attach."""
 _NAMED = re.compile(r"(?<!\S)@([A-Za-z0-9][A-Za-z0-9_-]{0,31}):(\S+)")
 _AFTER = ",.;:!?)"
 _PAIR = re.compile(r"([A-Za-z0-9_.-]+)=(?:\"([^\"]*)\"|(\S+))")
 
 
 async def read_resources(words: str, known: Mapping[str, McpServer], servers: Servers) -> list[Attachment]:
-    """Return the resources that the user's words name. An @word with no server's name before the colon is a
-    word. Raises HoneError."""
+    """Return the resources that the user's words name. An @word without a server's name before the colon is
+    an ordinary word. Raises HoneError."""
     found = []
     for name, wanted in dict.fromkeys(_NAMED.findall(words)):
         if name in known:
@@ -44,7 +44,7 @@ async def _read(server: McpServer, wanted: str, servers: Servers) -> Attachment:
 
 
 async def _find_uri(server: McpServer, wanted: str, servers: Servers) -> str:
-    """Return the address of a resource, which may be named by its name. Punctuation may follow it."""
+    """Return the address of a resource, which may be given by name. Punctuation may follow it."""
     listed = await servers.list_all(server, "resources")
     names = {str(each.get("name")): str(each.get("uri")) for each in listed}
     for each in (wanted, wanted.rstrip(_AFTER)):
@@ -58,7 +58,7 @@ async def _find_uri(server: McpServer, wanted: str, servers: Servers) -> str:
 async def expand_prompt(
     name: str, argument: str, known: Mapping[str, McpServer], servers: Servers
 ) -> Attachment | None:
-    """Return a prompt of a server with its arguments filled in; None if no server has this name. Raises
+    """Return a server's prompt with its arguments filled in; None if no server has this name. Raises
     HoneError."""
     server_name, _, wanted = name.partition(":")
     server = next((each for each in known.values() if each.name.lower() == server_name.lower()), None)
@@ -75,8 +75,8 @@ async def expand_prompt(
 
 
 def fill_arguments(prompt: Mapping[str, Any], text: str) -> dict[str, str]:
-    """Return the arguments of a prompt: `name=value` by name, else all words for the first one. Raises
-    Refused if one that is required is missing."""
+    """Return the arguments of a prompt: `name=value` by name, otherwise all words for the first one. Raises
+    Refused if a required one is missing."""
     declared = prompt.get("arguments")
     fields = [each for each in declared if isinstance(each, Mapping)] if isinstance(declared, list) else []
     names = [str(each.get("name")) for each in fields]

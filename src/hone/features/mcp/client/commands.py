@@ -179,7 +179,7 @@ def approve_(options: Options, name: str, tools: tuple[str, ...], yes: bool) -> 
 
 
 def _choose(entry: CatalogEntry, tools: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the tools to approve, and those that have to be named first. Raises Refused."""
+    """Return the tools to approve, and those that must be named explicitly. Raises Refused."""
     if unknown := [each for each in tools if each not in entry.tools]:
         known = ", ".join(entry.tools) or "none"
         raise Refused(f"{entry.name} offers no tool {one_line(unknown[0], 60)!r}. It offers: {known}.")

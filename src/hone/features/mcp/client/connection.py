@@ -27,18 +27,18 @@ from hone.rpc.peer import MessageChannel, Peer, PeerLimits, unknown_method
 PROBE = 10.0
 """Seconds that a server gets to say whether it needs a handshake."""
 PATIENCE = 60.0
-"""Seconds for a handshake: a program may have to be fetched first."""
+"""Seconds for a handshake: a program may have to be downloaded first."""
 LONGEST = 3_600.0
 """Seconds for a call, however much progress it reports."""
 MOST_PAGES, MOST_ITEMS = 100, 1_000
 WAIT = 0.05
-"""Seconds before a request is repeated for a server that only wants time."""
+"""Seconds before a request is repeated for a server that only needs time."""
 
 Elicit = Callable[[Mapping[str, Any]], Awaitable[dict[str, Any]]]
-"""Ask the owner what a server wants to know; returns the result of elicitation/create."""
+"""Asks the owner what a server wants to know; returns the result of elicitation/create."""
 Progress = Callable[[str], None]
 Changed = Callable[[str], None]
-"""Hear that a list has changed: tools, resources or prompts."""
+"""Hears that a list has changed: tools, resources or prompts."""
 
 
 class TimedOut(HoneError):
@@ -46,7 +46,7 @@ class TimedOut(HoneError):
 
 
 class ServerConnection:
-    """A server that answers. `run` must run beside it: use `connect`."""
+    """A connected server. `run` must run beside it: use `connect`."""
 
     def __init__(self, channel: MessageChannel, clock: Clock, changed: Changed) -> None:
         self.facts = ServerFacts(MODERN)
@@ -69,7 +69,8 @@ class ServerConnection:
         return self._running is not None and not self._peer.is_over
 
     async def open(self, version: str = "") -> None:
-        """Find out how the server speaks, `version` first. Raises HoneError; then it is closed again."""
+        """Find out which version the server speaks, trying `version` first. Raises HoneError; then it is
+        closed again."""
         self._running = asyncio.create_task(self._peer.run())
         try:
             await self._negotiate(version)
@@ -80,8 +81,8 @@ class ServerConnection:
             self._listening = asyncio.create_task(self._listen())
 
     async def close(self) -> None:
-        """Returns when the server is gone. One that ends by itself is left to it: an interrupt would leave
-        something behind."""
+        """Close the connection, and return when the server is gone. A server that ends voluntarily is not
+        interrupted, which would leave something behind."""
         if self._listening:
             self._listening.cancel()
         if self._running and not self._peer.is_over:
@@ -94,7 +95,7 @@ class ServerConnection:
     async def request(
         self, method: str, params: Mapping[str, Any], timeout: float = PATIENCE, heard: Progress | None = None
     ) -> dict[str, Any]:
-        """Return the result. Progress gives a server more time. Raises RpcError, TimedOut, ConnectionLost."""
+        """Return the result. Progress extends the deadline. Raises RpcError, TimedOut, ConnectionLost."""
         token = next(self._tokens)
         end = self._clock.monotonic() + LONGEST
         asked = {**params, "_meta": {**params.get("_meta", {}), "progressToken": token}} if heard else params
@@ -138,8 +139,8 @@ class ServerConnection:
         return result
 
     async def list_all(self, kind: str) -> tuple[list[dict[str, Any]], float]:
-        """Return everything of a kind, and for how many seconds the server says that holds; 0: it did not
-        say. Raises HoneError, also for lists without end."""
+        """Return everything of a kind, and for how many seconds the server says it is valid; 0: it did not
+        say. Raises HoneError, also for endless lists."""
         items: list[dict[str, Any]] = []
         cursor, ttl = "", 0.0
         for _ in range(MOST_PAGES):
@@ -157,7 +158,7 @@ class ServerConnection:
         raise ProtocolError(f"The server lists more than {MOST_ITEMS:,} {kind}.")
 
     async def answer(self, call: Call) -> object:
-        """Answer what the server asks: whether Hone is there, and what it wants from the owner."""
+        """Answer the server's requests: whether Hone is there, and what it wants from the owner."""
         if call.method == "ping":
             return {}
         if call.method == "elicitation/create" and self._asking:
@@ -205,7 +206,8 @@ class ServerConnection:
         await self._peer.notify("notifications/initialized", {})
 
     async def _listen(self) -> None:
-        """Subscribe to changes of lists. A server that does not know that is asked again when it is used."""
+        """Subscribe to changes of lists. A server that does not support that is asked again when it is
+        used."""
         wanted = {f"{kind}ListChanged": True for kind in sorted(self.facts.notifies)}
         with suppress(RpcError, ConnectionLost):
             await self._peer.request("subscriptions/listen", envelop({"notifications": wanted}))
@@ -219,8 +221,8 @@ class ServerConnection:
             self._asking.remove(elicit)
 
     async def _provide(self, wanted: object, elicit: Elicit) -> dict[str, Any]:
-        """Return the answers to what a result says is required. Raises ProtocolError for what Hone does not
-        give: its model, or the owner's folders."""
+        """Return the answers that a result requires. Raises ProtocolError for what Hone does not provide: its
+        model, or the owner's folders."""
         answers: dict[str, Any] = {}
         for name, each in wanted.items() if isinstance(wanted, dict) else ():
             if not isinstance(each, dict) or each.get("method") != "elicitation/create":
@@ -243,6 +245,6 @@ def _describe(told: Mapping[str, Any]) -> str:
 
 
 def _figure(value: object) -> str:
-    """Return a number as people write it; nothing for what is none, or has hundreds of digits."""
+    """Return a number as people write it; nothing for anything else, or for hundreds of digits."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e15
     return f"{value:g}" if is_number else ""

@@ -1,4 +1,4 @@
-"""Lines for people about a server: what it starts, what it offers, what is odd about it."""
+"""Lines for people about a server: what it starts, what it offers, what is suspicious about it."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -9,7 +9,7 @@ from hone.features.mcp.client.stdio import list_names
 from hone.features.mcp.client.values import McpServer, warn_of_runner
 
 SHOWN = 40
-"""Lines of a description."""
+"""The most lines of a description."""
 
 
 def describe_server(server: McpServer, entry: CatalogEntry) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Ask the owner what a server wants to know during a call. Nobody else answers, and no mode does."""
+"""Ask the owner what a server wants to know during a call. No mode and nobody else answers."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
@@ -17,8 +17,8 @@ Put = Callable[[Question], Awaitable[Answer]]
 
 
 async def elicit(params: Mapping[str, Any], server: str, context: ToolContext) -> dict[str, Any]:
-    """Return the result of elicitation/create: accepted with values, declined, or dismissed where nobody is
-    asked. What the owner types goes to the server, so each value is asked for by name."""
+    """Return the result of elicitation/create: accepted with values, declined, or dismissed if nobody can be
+    asked. The owner's input goes to the server, so each value is asked for by name."""
     if context.permissions.mode is Mode.FULL or not context.agent.permit.attended:
         return CANCELLED
     return await ask_owner(params, server, context.ask)
@@ -64,7 +64,7 @@ def _title(name: str, field: Any) -> str:
 
 
 async def _ask(name: str, field: Mapping[str, Any], server: str, put: Put) -> tuple[bool, Any]:
-    """Return whether the owner gave a value, and the value. A default needs no typing."""
+    """Return whether the owner provided a value, and the value. A default needs no typing."""
     if "default" in field:
         return True, field["default"]
     title = _title(name, field)
@@ -92,7 +92,7 @@ def _choices(field: Mapping[str, Any]) -> list[str]:
 
 
 def _read(text: str, field: Mapping[str, Any]) -> tuple[bool, Any]:
-    """Return what was typed as a value of the field's kind, if it is one."""
+    """Return the input as a value of the field's type, if it is one."""
     kind = str(field.get("type"))
     try:
         value: Any = _NUMBERS[kind](text) if kind in _NUMBERS else text

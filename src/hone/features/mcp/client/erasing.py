@@ -1,4 +1,4 @@
-"""Erase words of a conversation from what servers printed: a server may print what it was called with."""
+"""Erase words of a conversation from servers' error output: a server may print its arguments."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from hone.features.mcp.client.catalog import Catalog, CatalogEntry
 
 
 class ErrorsEraser:
-    """Removes what a server printed as a whole: nobody misses it."""
+    """Removes a server's error output as a whole: nobody misses it."""
 
     def __init__(self, hone: Hone) -> None:
         self._catalog = Catalog(hone.home)
@@ -27,5 +27,5 @@ class ErrorsEraser:
 
 
 def _count(entry: CatalogEntry, scrubber: Scrubber, what: Erasure) -> int:
-    """Return how often the words are in it; once if a whole conversation goes, which may have been in it."""
+    """Count the words in it; once if a whole conversation is erased, which may have been in it."""
     return scrubber.count(entry.errors) or int(bool(what.sessions and entry.errors))

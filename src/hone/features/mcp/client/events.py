@@ -16,18 +16,18 @@ HEADER = "x-mcp-header"
 _TOKEN = regex(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _VERSION = "io.modelcontextprotocol/protocolVersion"
 LONGEST_RETRY = 30.0
-"""Seconds that a server may ask to wait before it is asked again."""
+"""The most seconds that a server may ask Hone to wait."""
 
 
 class ServerEvent(Struct, frozen=True):
-    """`data` is empty in an event that only says where a stream stands."""
+    """`data` is empty in an event that only marks the position of a stream."""
 
     data: bytes
     id: str = ""
 
 
 class EventReader:
-    """Fed with bytes as they come. Raises ConnectionLost for an event that is too long."""
+    """Takes bytes as they arrive. Raises ConnectionLost for an event that is too long."""
 
     def __init__(self, most: int) -> None:
         self.retry: float | None = None
@@ -71,7 +71,7 @@ class EventReader:
 
 
 def routing_headers(call: Call, mirrored: Mapping[str, Mapping[tuple[str, ...], str]]) -> dict[str, str]:
-    """Return the headers that repeat what stands in a request without a handshake; none for one with."""
+    """Return the headers that repeat parts of a request without a handshake; none for one with."""
     try:
         params = msgspec.json.decode(call.params)
     except msgspec.DecodeError:
@@ -89,7 +89,7 @@ def routing_headers(call: Call, mirrored: Mapping[str, Mapping[tuple[str, ...], 
 
 
 def encode_value(value: str) -> str:
-    """Return a value as a header can carry it."""
+    """Return a value in a form that a header allows."""
     if _PLAIN.fullmatch(value) and not (value.startswith("=?base64?") and value.endswith("?=")):
         return value
     return f"=?base64?{base64.b64encode(value.encode()).decode()}?="
@@ -110,8 +110,8 @@ def find_mirrored(schema: Mapping[str, Any], path: tuple[str, ...] = ()) -> dict
 
 
 def find_header_fault(schema: Mapping[str, Any]) -> str:
-    """Tell what is wrong with the headers that a tool wants for its arguments; empty if nothing is. Two have
-    not the same name, and each belongs to a text, a whole number, or true or false."""
+    """Return what is wrong with the headers that a tool wants for its arguments; empty if nothing is. No two
+    have the same name, and each belongs to a text, an integer or a boolean."""
     names = [*_wanted_headers(schema)]
     for name, kind in names:
         if not isinstance(name, str) or not _TOKEN.fullmatch(name):

@@ -30,10 +30,10 @@ from hone.rpc.messages import (
 )
 
 HELD = 64
-"""Messages that wait to be read; then the servers wait."""
+"""How many messages may wait to be read before servers have to wait."""
 HOPS, TRIES = 3, 3
 RETRY = 1.0
-"""Seconds before a stream that broke off is continued."""
+"""Seconds before an interrupted stream is continued."""
 _BOUNDS = ReplyBounds(
     first_byte=3_600.0, first_content=3_600.0, reply=90_000.0, size=MOST // 2, settable=False
 )
@@ -44,14 +44,14 @@ _LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
 
 def client_for(url: str, hosts: tuple[str, ...], clock: Clock) -> Http:
     """Return a client that opens no socket to a private address, unless the owner named the host or it is
-    this machine by its name."""
+    this machine by name."""
     host = urlsplit(url).hostname or ""
     is_named = host in _LOCAL or host in hosts
     return Http(clock, _BOUNDS, admit=(lambda *_: None) if is_named else public_only)
 
 
 Authorize = Callable[[Challenge], Awaitable[str]]
-"""Returns a new Authorization for a server that wants to know who asks. Raises HoneError."""
+"""Returns a new Authorization for a server that requires one. Raises HoneError."""
 
 
 class HttpChannel:
@@ -80,7 +80,7 @@ class HttpChannel:
     errors = ""
 
     def know(self, tools: Mapping[str, Mapping[str, Any]]) -> None:
-        """Take the schemas of the tools: some arguments are repeated in headers."""
+        """Remember the schemas of the tools: some arguments are repeated in headers."""
         self._known = {name: find_mirrored(schema) for name, schema in tools.items()}
 
     async def send(self, message: bytes) -> None:
@@ -114,7 +114,7 @@ class HttpChannel:
         await self._http.close()
 
     async def _cancel(self, message: bytes, said: Call) -> None:
-        """Closing the stream cancels a request without handshake; with one, a message does."""
+        """Cancel a request: without a handshake by closing the stream, with one by a message."""
         params = msgspec.json.decode(said.params)
         id = params.get("requestId") if isinstance(params, dict) else None
         if task := self._tasks.get(id):
@@ -167,7 +167,7 @@ class HttpChannel:
                 await self._follow(exchange, id)
 
     async def _refuse(self, exchange: Exchange, kind: str, id: Id) -> None:
-        """Raise what a status means. The body may have a better reason."""
+        """Raise the error for a status. The body may contain a better reason."""
         status, headers = exchange.response.status, exchange.response.headers
         if status in (401, 403):
             challenge = Challenge(status, headers.get("www-authenticate", ""))
@@ -184,7 +184,7 @@ class HttpChannel:
         raise RpcError(code, f"The server answered with status {status}{where}.")
 
     async def _follow(self, exchange: Exchange, id: Id) -> None:
-        """Pass on events until the answer has come; continue where a stream breaks off, if it can be."""
+        """Pass on events until the answer has arrived. Continue an interrupted stream if possible."""
         events, place = EventReader(MOST), ""
         place, done = await self._drain(exchange, events, place, id)
         for _ in range(TRIES):
@@ -203,7 +203,7 @@ class HttpChannel:
     async def _drain(
         self, exchange: Exchange, events: EventReader, place: str, id: Id | None
     ) -> tuple[str, bool]:
-        """Return where the stream stands, and whether the answer to `id` was in it."""
+        """Return the position of the stream, and whether it contained the answer to `id`."""
         try:
             async for chunk in exchange:
                 for event in events.feed(chunk):
@@ -229,7 +229,7 @@ class HttpChannel:
         return done
 
     async def _stream(self) -> None:
-        """Hear what the server says by itself, if it offers that."""
+        """Listen to the server's own messages, if it offers them."""
         place, tries = "", 0
         while tries < TRIES:
             events = EventReader(MOST)
@@ -244,7 +244,7 @@ class HttpChannel:
 
     @asynccontextmanager
     async def _post(self, message: bytes, headers: Mapping[str, str]) -> AsyncIterator[Exchange]:
-        """Follow redirects within the same origin that keep the method."""
+        """Send a POST. Follow redirects within the same origin that keep the method."""
         url = self._url
         sent = {**self._own_headers(), "Content-Type": "application/json", **headers}
         for _ in range(HOPS):

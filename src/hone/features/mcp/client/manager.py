@@ -1,4 +1,4 @@
-"""The servers that run: started when first used, restarted after a pause that grows, ended all together."""
+"""The running servers: started on first use, restarted after growing pauses, ended together."""
 
 import asyncio
 import os
@@ -24,27 +24,27 @@ from hone.rpc.messages import ConnectionLost, RpcError
 
 LONGEST_PAUSE = 60.0
 PATIENCE = 2.0
-"""Seconds that a call waits for a server to be started again."""
+"""Seconds that a call waits for a server to restart."""
 LEAST, MOST = 30.0, 3_600.0
-"""Seconds for which a list of tools holds, whatever a server without state says."""
+"""Seconds for which a list of tools is valid, whatever a stateless server says."""
 KEPT = 4_000
-"""Characters of what a server printed that are stored."""
+"""The most characters of a server's error output to store."""
 
 SIGN_IN = "hone.features.mcp.client.oauth:sign_in"
-"""Loaded when a server asks for it: it takes the official SDK."""
+"""Imported when a server requires it, since it needs the official SDK."""
 Show = Callable[[str], Awaitable[None]]
 FindKey = Callable[[str], str]
 """Returns the value of an environment variable or a stored key; empty if there is none."""
 DenyIn = Callable[[Path, str], str]
-"""Tells why the owner's rules for a folder close a host; empty if they do not. Raises HoneError."""
+"""Returns why the owner's rules for a folder close a host; empty if they do not. Raises HoneError."""
 
 
 class Quarantined(HoneError):
-    """A tool is not the one that the owner approved."""
+    """A tool differs from the one that the owner approved."""
 
 
 class RunningServer:
-    """One server and its connection. `failures` counts starts that came to nothing, and crashes."""
+    """One server and its connection. `failures` counts failed starts and crashes."""
 
     def __init__(self, server: McpServer) -> None:
         self.server = server
@@ -58,7 +58,7 @@ class RunningServer:
 
 
 class Servers:
-    """Connects to servers and keeps the catalog up to date. Close it with the part."""
+    """Connects to servers and keeps the catalog current. Close it with the part."""
 
     def __init__(
         self,
@@ -82,7 +82,8 @@ class Servers:
     async def call(
         self, offer: Offer, arguments: Mapping[str, Any], elicit: Elicit, heard: Progress
     ) -> dict[str, Any]:
-        """Call a tool that is still the approved one. Raises HoneError; RpcError has the server's words."""
+        """Call a tool that is unchanged since its approval. Raises HoneError; RpcError has the server's
+        words."""
         params = {"name": offer.tool.name, "arguments": arguments}
         running = await self._ready(offer.server)
         self._check(offer)
@@ -104,15 +105,14 @@ class Servers:
         return (await running.connection.list_all(kind))[0]
 
     async def look(self, server: McpServer) -> CatalogEntry:
-        """Start a server if need be, and note what it offers now. Raises HoneError."""
+        """Start a server if necessary, and record what it offers now. Raises HoneError."""
         running = self._get(server)
         running.stale = True
         await self._ready(server)
         return self._catalog.get(server)
 
     async def refresh(self) -> None:
-        """Look again at the servers that run and said that something changed; what fails waits for the next
-        call."""
+        """Query the running servers again that reported changes. A failure waits for the next call."""
         for running in [*self._running.values()]:
             if running.stale and running.connection and running.connection.is_open:
                 try:
@@ -122,7 +122,7 @@ class Servers:
                     self._fail(running, error)
 
     def errors_of(self, server: McpServer) -> str:
-        """Return what a server that runs printed beside its messages."""
+        """Return a running server's error output."""
         connection = self._get(server).connection
         channel = connection.channel if connection else None
         return channel.errors if isinstance(channel, ProcessChannel) else ""
@@ -153,7 +153,7 @@ class Servers:
             ) from error
 
     async def _ready(self, server: McpServer) -> RunningServer:
-        """Return a server that answers and whose list of tools is fresh. Raises HoneError."""
+        """Return a connected server with a fresh list of tools. Raises HoneError."""
         running = self._get(server)
         async with running.lock:
             if running.connection is None or not running.connection.is_open:
@@ -185,8 +185,8 @@ class Servers:
         running.stale, running.reason = True, ""
 
     async def _connect(self, running: RunningServer) -> ServerConnection:
-        """The era that a server spoke last time is tried first. One that ends at a question that it does not
-        know is started again for a handshake."""
+        """Connect. Try the era that a server spoke last time first. A server that dies of an unknown question
+        is restarted for a handshake."""
         version, shown = self._catalog.get(running.server).version, f"hone mcp show {running.server.name}"
         for tried in dict.fromkeys((version, HANDSHAKE[0])):
             connection = await self._open(running)
@@ -219,7 +219,8 @@ class Servers:
         return ServerConnection(channel, self._clock, changed)
 
     def _reach(self, server: McpServer) -> HttpChannel:
-        """A token that the owner put into the headers is the only one; else a sign-in gives one."""
+        """Reach a server over HTTP. If the owner put a token into the headers, it is the only one; otherwise
+        a sign-in provides one."""
         settings = server.settings
         headers = fill(settings.headers, self._values(settings.headers))
         http = client_for(settings.url, settings.hosts, self._clock)
@@ -246,7 +247,7 @@ class Servers:
         return {name: value for name, value in found.items() if value}
 
     async def _list(self, running: RunningServer) -> None:
-        """Note what a server offers. Raises HoneError."""
+        """Record what a server offers. Raises HoneError."""
         connection, server = running.connection, running.server
         assert connection
         facts = connection.facts
@@ -270,7 +271,7 @@ class Servers:
         del entry
 
     def _check(self, offer: Offer) -> None:
-        """Raises Quarantined unless a tool is offered as the owner approved it."""
+        """Raise Quarantined unless a tool is unchanged since the owner's approval."""
         entry = self._catalog.get(offer.server)
         state = entry.states().get(offer.tool.name)
         server, tool = offer.server.name, offer.tool.name
@@ -293,7 +294,7 @@ class Servers:
             self._keep_errors(running, running.connection)
 
     def _keep_errors(self, running: RunningServer, connection: ServerConnection) -> None:
-        """Keep the end of what a server printed, for `hone mcp show`."""
+        """Store the end of a server's error output, for `hone mcp show`."""
         if isinstance(connection.channel, ProcessChannel) and connection.channel.errors:
             said = visible(redact(connection.channel.errors))[-KEPT:]
             self._catalog.change(running.server, lambda entry: replace(entry, errors=said))

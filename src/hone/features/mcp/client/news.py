@@ -13,7 +13,7 @@ from hone.features.mcp.client.placing import CALL, FIND, HEAD
 TITLE = "# Tools of MCP servers have changed"
 SAME = "- They are again as they were when this conversation began."
 MOST = 20
-"""Lines of a note."""
+"""The most lines of a note."""
 
 
 def describe_changes(prefix: Prefix, offers: Sequence[Offer], changed: frozenset[str]) -> list[str]:
@@ -59,4 +59,4 @@ def write_news(lines: Sequence[str], told: Sequence[str]) -> str:
     """Return the note; empty if the conversation knows all of it."""
     if [*lines] == [*told] or (not lines and [*told] in ([], [SAME])):
         return ""
-    return "\n".join((TITLE, *(lines or [SAME]), ""))  # a blank line: what follows is no part of it
+    return "\n".join((TITLE, *(lines or [SAME]), ""))  # a blank line ends the note

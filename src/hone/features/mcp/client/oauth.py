@@ -1,4 +1,5 @@
-"""Sign in to a server with OAuth, by the official SDK (the extra `mcp`). Loaded when a server asks for it."""
+"""Sign in to a server with OAuth, using the official SDK (the extra `mcp`). Imported when a server requires
+it."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -29,7 +30,7 @@ Show = Callable[[str], Awaitable[None]]
 
 
 class StoredSignIn:
-    """The SDK's storage, on our file. What does not fit counts as nothing."""
+    """The SDK's storage, in our file. Data that does not fit counts as missing."""
 
     def __init__(self, file: TokenFile, key: str) -> None:
         self._file = file
@@ -55,14 +56,14 @@ class StoredSignIn:
 
 
 class Callback:
-    """Waits on loopback for the browser to come back."""
+    """Waits on loopback for the browser to return."""
 
     def __init__(self) -> None:
         self._came: asyncio.Future[AuthorizationCodeResult] = asyncio.get_running_loop().create_future()
         self._server: asyncio.Server | None = None
 
     async def open(self) -> str:
-        """Return the address to come back to."""
+        """Return the address for the browser's return."""
         self._server = await asyncio.start_server(self._hear, "127.0.0.1", 0)
         return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}/callback"
 
@@ -91,8 +92,8 @@ class Callback:
 
 
 class Replay(httpx2.AsyncBaseTransport):
-    """Shows the SDK how the server refused, without asking the server again; what a sign-in needs beside that
-    goes over the network."""
+    """Replays a server's refusal to the SDK without asking the server again. Other requests of a sign-in use
+    the network."""
 
     def __init__(self, url: str, challenge: Challenge) -> None:
         self._url = httpx2.URL(url)
@@ -113,7 +114,7 @@ class Replay(httpx2.AsyncBaseTransport):
 
 
 async def sign_in(url: str, key: str, challenge: Challenge, file: TokenFile, show: Show | None) -> str:
-    """Return what to send as Authorization: refresh what is stored, or let the owner sign in. Without `show`
+    """Return the value for Authorization: refresh the stored token, or let the owner sign in. Without `show`
     nobody is there for that. Raises Refused."""
     callback = Callback()
     back = await callback.open()

@@ -1,5 +1,5 @@
-"""Servers that an editor passes with a conversation. They are written down by folder, so that the owner can
-look at their tools and approve them; values of variables and headers stay in memory."""
+"""Servers that an editor passes with a conversation. They are stored by folder, so that the owner can inspect
+and approve their tools; values of variables and headers stay in memory."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ from hone.settings.sections import McpServerSettings
 
 FILE = "editor.json"
 MOST = 20
-"""Servers that an editor may pass for a folder."""
+"""The most servers that an editor may pass for a folder."""
 
 Passed = Mapping[str, McpServerSettings]
 
@@ -39,8 +39,8 @@ class PassedServers:
         return self._load().get(path_to_text(folder), {})
 
     def take(self, folder: Path, servers: Sequence[Mapping[str, Any]]) -> list[str]:
-        """Note what an editor passes for a folder, in the place of what it passed before. Return why some
-        cannot be used, a sentence each. Raises StoreError."""
+        """Store what an editor passes for a folder, replacing what it passed before. Return why some cannot
+        be used, a sentence each. Raises StoreError."""
         problems: list[str] = []
         found: dict[str, McpServerSettings] = {}
         for entry in servers[:MOST]:
@@ -76,8 +76,8 @@ class PassedServers:
 
 
 def parse(entry: Mapping[str, Any]) -> tuple[str, McpServerSettings, dict[str, str]]:
-    """Return a server in the form of ACP by its name, with references in the place of values, and the values.
-    Raises Refused, ValueError, TypeError or KeyError."""
+    """Return a server in ACP's form by its name, with references in place of values, and the values. Raises
+    Refused, ValueError, TypeError or KeyError."""
     name = check_name(str(entry["name"]))
     if entry.get("type", "stdio") not in ("stdio", "http"):
         raise Refused(f"Hone does not speak {str(entry['type'])[:20]!r} with {name}.")
@@ -94,7 +94,7 @@ def parse(entry: Mapping[str, Any]) -> tuple[str, McpServerSettings, dict[str, s
 
 
 def _refer(pairs: Any, prefix: str, values: dict[str, str]) -> dict[str, str]:
-    """Return the names with references, and put what they stand for into `values`."""
+    """Return the names with references, and add what these stand for to `values`."""
     found = {}
     for pair in pairs or ():
         key = str(pair["name"])

@@ -1,4 +1,4 @@
-"""Decide where tools stand: in the prefix as ordinary tools, or behind two constant ones. Pure."""
+"""Decide where tools go: into the prefix as ordinary tools, or behind two constant ones. Pure."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -10,7 +10,7 @@ from hone.core.visible import one_line, visible
 from hone.features.mcp.client.catalog import CatalogEntry, Offer
 
 MOST_TOOLS, MOST_BYTES = 16, 12_000
-"""How many tools of servers stand in the prefix, and how many bytes they take together."""
+"""How many servers' tools the prefix may hold, and their bytes in total."""
 LONGEST = 4_000
 """Characters of a description."""
 FIND, CALL = "mcp_find", "mcp_call"
@@ -19,14 +19,14 @@ _PURPOSE = 100
 
 
 class Placement(Struct, frozen=True):
-    """`direct` are the names that stand in the prefix; the others are `behind` mcp_find and mcp_call."""
+    """`direct` are the names in the prefix; the others are `behind` mcp_find and mcp_call."""
 
     direct: frozenset[str] = frozenset()
     behind: frozenset[str] = frozenset()
 
 
 def write_schema(offer: Offer) -> str:
-    """Return the schema that a provider gets. Nothing in it is hidden."""
+    """Return the schema for a provider. Nothing in it is hidden."""
     described = visible(offer.tool.description)[:LONGEST] or f"A tool of the MCP server {offer.server.name}."
     return canonical(
         {"name": offer.name, "description": described, "parameters": _shown(offer.tool.parameters)}
@@ -42,8 +42,8 @@ def _shown(value: Any) -> Any:
 
 
 def place(offers: Sequence[Offer]) -> Placement:
-    """Decide by the settings of each server, and for `auto` by number and size of all that may stand in the
-    prefix together."""
+    """Decide by the settings of each server, and for `auto` by the number and total size of the candidates
+    for the prefix."""
     wanted = [offer for offer in offers if _is_named(offer)]
     free = [offer for offer in offers if offer.server.settings.tools == "auto"]
     both = [*wanted, *free]
@@ -61,8 +61,8 @@ def _is_named(offer: Offer) -> bool:
 def describe_servers(
     offers: Sequence[Offer], behind: Collection[str], entries: Mapping[str, CatalogEntry]
 ) -> str:
-    """Return the section of the prompt with a line for each server that has tools behind the two; empty if
-    none has."""
+    """Return the prompt section with a line for each server that has tools behind the two; empty if none
+    has."""
     lines = {}
     for offer in offers:
         if offer.name in behind:

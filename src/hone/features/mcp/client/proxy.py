@@ -1,7 +1,7 @@
-"""A proxy for one server in the sandbox: it reaches the hosts that the owner declared for it, and no other.
+"""A proxy for one server in the sandbox: it reaches the hosts that the owner declared for it, and no others.
 
-The server runs in a network that holds nothing but this proxy. Whether a host may be reached is decided here,
-by its name and by the very address that is connected to.
+The server runs in a network that contains only this proxy. The proxy decides whether a host may be reached,
+by its name and by the exact address of the connection.
 """
 
 import asyncio
@@ -19,24 +19,24 @@ from hone.models.http.route import Proxies, Route, ServerAddress, locate, spell
 from hone.sandbox.gateway import PORT
 
 CONNECTIONS = 64
-"""That a server may have at once."""
+"""The most connections that a server may have at once."""
 HEAD = 65_536
-"""Bytes of a request's head."""
+"""The most bytes of a request's head."""
 CHUNK = 65_536
 WITHIN = 15.0
 """Seconds for the head of a request, and for a connection."""
 NAMED = 20
-"""Refused hosts that are remembered."""
+"""How many refused hosts are remembered."""
 _DROPPED = ("host", "connection", "keep-alive", "proxy-")
 _STATUS = {400: "Bad Request", 403: "Forbidden", 502: "Bad Gateway", 503: "Service Unavailable"}
 _ITSELF = "localhost,127.0.0.1,::1"
 
 Deny = Callable[[str], str]
-"""Tells why the owner's rules close a host; empty if they do not. Raises HoneError."""
+"""Returns why the owner's rules close a host; empty if they do not. Raises HoneError."""
 
 
 class _Fault(Exception):
-    """A request that is answered with a status and a sentence."""
+    """A request is answered with a status and a sentence."""
 
     def __init__(self, status: int, reason: str) -> None:
         super().__init__(reason)
@@ -44,8 +44,8 @@ class _Fault(Exception):
 
 
 def describe_proxy(hosts: Sequence[str]) -> Mapping[str, str]:
-    """Return the variables that lead a program to the proxy. What it starts itself stays within its reach,
-    unless this machine is among the hosts."""
+    """Return the variables that point a program to the proxy. Local connections bypass it, unless this
+    machine is among the hosts."""
     url = f"http://127.0.0.1:{PORT}"
     is_local = any(
         rule.name == LOCAL or rule.covers("127.0.0.1", rule.port) for rule in map(parse_host, hosts)
@@ -59,7 +59,7 @@ def describe_proxy(hosts: Sequence[str]) -> Mapping[str, str]:
 
 
 class HostProxy:
-    """Answers at a listener until it is closed. `refused` says which hosts were asked for in vain."""
+    """Answers at a listener until it is closed. `refused` lists the hosts that were requested in vain."""
 
     def __init__(self, hosts: Sequence[str], deny: Deny, clock: Clock) -> None:
         self._rules = [*map(parse_host, hosts)]
@@ -91,7 +91,7 @@ class HostProxy:
         except _Fault as fault:
             _refuse(writer, fault)
         except (OSError, asyncio.IncompleteReadError, TimeoutError):
-            pass  # one of the two has gone away
+            pass  # one of the two has disconnected
         finally:
             writer.close()
             with suppress(OSError):
@@ -118,7 +118,7 @@ class HostProxy:
             ours.close()
 
     async def _connect(self, route: Route) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """Connect to an address that was checked: what a name stands for is asked once. Raises _Fault."""
+        """Connect to a checked address: a name is resolved only once. Raises _Fault."""
         host, port = route.host.rstrip("."), route.port
         rule = next((each for each in self._rules if each.names(host, port)), None)
         if rule is None:
@@ -148,7 +148,7 @@ class HostProxy:
         raise failure
 
     def _find_fault(self, rule: HostRule, address: str, port: int) -> str | None:
-        """Tell why an address is closed. A port that the owner wrote down needs no other reason."""
+        """Return why an address is closed. A port that the owner wrote down needs no other reason."""
         if any(each.covers(address, port) for each in self._rules):
             return None
         return public_only(address, 443 if rule.port else port)
@@ -162,7 +162,7 @@ class HostProxy:
 
 
 async def _read_head(reader: asyncio.StreamReader) -> tuple[str, ServerAddress, str]:
-    """Return the method, the server, and the headers that are passed on. Raises _Fault."""
+    """Return the method, the server, and the headers to pass on. Raises _Fault."""
     try:
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
         first, *headers = head[:-4].split("\r\n")
@@ -185,7 +185,7 @@ def _check_port(target: str) -> str:
 
 
 def _keep(headers: Sequence[str]) -> Iterator[str]:
-    """Yield what concerns the server behind the proxy. The host is the one that was checked."""
+    """Yield what concerns the server behind the proxy. The host is the checked one."""
     for line in headers:
         if not line.lower().startswith(_DROPPED) and "\n" not in line and "\r" not in line:
             yield f"{line}\r\n"

@@ -1,4 +1,4 @@
-"""Write what a server sent as text for the model. All of it is the server's."""
+"""Write a server's output as text for the model. All of it is the server's."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -7,7 +7,7 @@ from typing import Any
 from hone.core.messages import sound
 
 MOST = 2_000_000
-"""Characters of one result that are looked at; what the model gets is capped further on."""
+"""The most characters of one result to read; a later step caps what the model gets."""
 
 
 def render_result(result: Mapping[str, Any]) -> tuple[str, bool]:
@@ -22,7 +22,7 @@ def render_result(result: Mapping[str, Any]) -> tuple[str, bool]:
 
 
 def render_block(block: object) -> str:
-    """Return a piece of content as text; data that is no text is named and left out."""
+    """Return a piece of content as text; binary data is named and left out."""
     if not isinstance(block, Mapping):
         return ""
     match block.get("type"):

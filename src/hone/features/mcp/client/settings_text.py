@@ -1,4 +1,4 @@
-"""Take a server out of the text of hone.toml, and leave the rest as it is."""
+"""Remove a server from the text of hone.toml, and leave the rest as it is."""
 
 import tomllib
 from pathlib import Path
@@ -8,7 +8,7 @@ from hone.files.atomic import write
 
 
 def remove_server(file: Path, name: str) -> None:
-    """Remove the tables of a server. Raises SettingsError; then the file is as before."""
+    """Remove the tables of a server. Raises SettingsError; then the file is unchanged."""
     try:
         before = file.read_text("utf-8")
         after = "".join(_without(before.splitlines(keepends=True), name))

@@ -16,9 +16,9 @@ from hone.knowledge.skills.paths import FILE_BYTES
 
 PREFIX = "mcp:"
 PAGES = 100
-"""Pages of a server's list that are read."""
+"""The most pages of a server's list to read."""
 FILES = 1_000
-"""Files of one skill that are read."""
+"""The most files of one skill to read."""
 
 
 async def fetch_skill(servers: Servers, server: McpServer, folder: str) -> dict[str, bytes]:
@@ -34,7 +34,7 @@ async def fetch_skill(servers: Servers, server: McpServer, folder: str) -> dict[
 
 
 async def _list(servers: Servers, server: McpServer) -> dict[str, dict[str, Mapping[str, Any]]]:
-    """Return for each skill its files by path."""
+    """Return the files of each skill, by path."""
     found: dict[str, dict[str, Mapping[str, Any]]] = {}
     cursor: dict[str, str] = {}
     for _ in range(PAGES):
@@ -49,7 +49,7 @@ async def _list(servers: Servers, server: McpServer) -> dict[str, dict[str, Mapp
 
 
 def _parse(skill: Any) -> tuple[str, dict[str, Mapping[str, Any]]]:
-    """Return the name of a skill and its files. Raises Refused for what has no document."""
+    """Return the name of a skill and its files. Raises Refused if it has no document."""
     try:
         uri, listed = skill["uri"], skill["resources"]
         root = uri.removesuffix(DOCUMENT)
@@ -63,7 +63,7 @@ def _parse(skill: Any) -> tuple[str, dict[str, Mapping[str, Any]]]:
 
 
 async def _read(servers: Servers, server: McpServer, path: str, entry: Mapping[str, Any]) -> bytes:
-    """Return a file that is what its digest says. Raises Refused."""
+    """Return a file that matches its digest. Raises Refused."""
     result = await servers.ask(server, "resources/read", {"uri": entry["uri"]})
     try:
         [content] = result["contents"]

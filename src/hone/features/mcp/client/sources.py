@@ -1,4 +1,4 @@
-"""Find the servers that count in a folder: those of hone.toml, and those of files that the owner approved."""
+"""Find the servers that count in a folder: those in hone.toml, and those in files that the owner approved."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -17,7 +17,7 @@ from hone.runtime.project_files import read_file
 from hone.settings.sections import McpServerSettings
 
 _KNOWN = ("command", "args", "env", "url", "headers", "folders", "hosts", "tools", "about", "timeout")
-"""What a project may say about a server. It cannot take one out of the sandbox."""
+"""What a project may say about a server. It cannot remove the sandbox."""
 
 
 class FoundServers(Struct, frozen=True):
@@ -28,7 +28,7 @@ class FoundServers(Struct, frozen=True):
 
 
 class ProjectServers(Struct, frozen=True):
-    """What a project's file says: servers, the names of those it switches off, and what is wrong with it."""
+    """The content of a project's file: servers, the names of those it switches off, and its errors."""
 
     servers: tuple[McpServer, ...] = ()
     denied: frozenset[str] = frozenset()
@@ -36,8 +36,8 @@ class ProjectServers(Struct, frozen=True):
 
 
 def find_servers(hone: Hone, folder: Path, passed: Mapping[str, McpServerSettings]) -> FoundServers:
-    """What a project denies counts at once; what it starts counts after the owner has seen the file. Those
-    that an editor passed come last."""
+    """Return the servers of a folder. What a project denies counts at once; what it starts counts after the
+    owner has seen the file. Those that an editor passed come last."""
     problems: list[str] = []
     servers: dict[str, McpServer] = {}
     for name, settings in sorted(hone.settings.mcp.servers.items()):
@@ -76,7 +76,7 @@ def _read_files(folder: Path, problems: list[str]) -> Iterator[ProjectFile]:
 
 
 def parse_file(file: ProjectFile, folder: Path) -> ProjectServers:
-    """Return what a file in the format of Claude Code says. One that cannot be read denies nothing."""
+    """Parse a file in the format of Claude Code. An unreadable one denies nothing."""
     try:
         said = json.loads(file.text)
         entries = said.get("mcpServers", {}) if isinstance(said, dict) else None
@@ -97,7 +97,8 @@ def parse_file(file: ProjectFile, folder: Path) -> ProjectServers:
 
 
 def _parse(name: str, entry: Any, source: str, folder: Path) -> McpServer:
-    """Raises ValueError or Refused. A server of a project works in it unless it names other folders."""
+    """Return a server. Raises ValueError or Refused. A project's server works in the project unless it names
+    other folders."""
     if not isinstance(entry, dict):
         raise ValueError("it is no object")
     if entry.get("type", "stdio") not in ("stdio", "http", "streamable-http"):

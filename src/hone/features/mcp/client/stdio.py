@@ -49,7 +49,7 @@ class ProcessChannel:
 
     @property
     def errors(self) -> str:
-        """What the server printed beside its messages, and which hosts it asked for in vain."""
+        """Return the server's error output, and the hosts it requested in vain."""
         refused = self._proxy.refused.values() if self._proxy else ()
         return "\n".join(filter(None, (self._process.errors.rstrip(), *refused)))
 
@@ -68,7 +68,7 @@ class ProcessChannel:
         return self._lines.pop()
 
     async def close(self) -> None:
-        """Returns when every process of the server is gone."""
+        """Close the channel, and return when every process of the server is gone."""
         await self._process.stop()
         if self._proxy:
             await self._proxy.close()
@@ -125,7 +125,7 @@ async def _run_behind_proxy(
     clock: Clock,
     deny: Deny,
 ) -> tuple[PipedProcess, HostProxy]:
-    """Start a server that reaches the hosts it declares. Raises OSError, SandboxUnavailable."""
+    """Start a server that reaches only the hosts it declares. Raises OSError, SandboxUnavailable."""
     hosts, gateway = server.settings.hosts, Gateway()
     try:
         launch = workspace.launch(_words(server), choice, gateway=gateway)
@@ -149,25 +149,27 @@ async def _abandon(workspace: Workspace, own: Path | None) -> None:
 
 
 def _make_folder() -> Path:
-    """Make a folder to work in, for a server that has none of the owner's."""
+    """Make a working folder for a server that has none of the owner's."""
     return Path(seldom.tempfile.mkdtemp(prefix="hone-mcp-")).resolve()
 
 
 def _sandbox(server: McpServer, home: Path, clock: Clock) -> Sandbox:
-    """A server sees the folders it declares and the owner's programs; nothing of Hone's home."""
+    """Return the sandbox. A server sees the folders it declares and the owner's programs; nothing of Hone's
+    home."""
     named = tuple(real_path(each) for each in server.settings.folders if each != ".")
     access = SandboxAccess(write=tuple(path for path in named if path.is_dir()))
     return Sandbox(home=home, access=lambda _: access, clock=clock)
 
 
 def _own() -> tuple[str, ...]:
-    """Outside the sandbox a program has the owner's home, and still none of Hone's environment."""
+    """Return a prefix for programs outside the sandbox: they have the owner's home, but nothing of Hone's
+    environment."""
     names = ("HOME", "USER", "LOGNAME")
     return ("/usr/bin/env", *(f"{name}={os.environ[name]}" for name in names if name in os.environ))
 
 
 def fill(texts: Mapping[str, str], known: Mapping[str, str]) -> dict[str, str]:
-    """Return texts with each ${NAME} replaced. Raises NotStarted for a name that has no value."""
+    """Return texts with each ${NAME} replaced. Raises NotStarted for a name without a value."""
     found: dict[str, str] = {}
     for name, text in texts.items():
         for variable, default in _NAME.findall(text):

@@ -1,4 +1,5 @@
-"""Keep what a sign-in to a server gave: a file in the home that only its owner can read, and no tool sees."""
+"""Store the tokens of a sign-in to a server: in a file of the home that only its owner can read, and no tool
+sees."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,14 +15,14 @@ FILE, LOCK = "mcp-tokens.json", "mcp-tokens.lock"
 
 
 class Challenge(Struct, frozen=True):
-    """How a server refused somebody it does not know: the status, and what it said about signing in."""
+    """A server's refusal of an unknown client: the status, and what it said about signing in."""
 
     status: int
     said: str = ""
 
 
 class TokenFile:
-    """Tokens by the key of their server. What is in them is the official SDK's business."""
+    """Tokens by the key of their server. Only the official SDK knows their content."""
 
     def __init__(self, home: Path) -> None:
         self._home = home
@@ -31,7 +32,7 @@ class TokenFile:
         return self._read().get(key, {})
 
     def get_header(self, key: str) -> str:
-        """Return what to send as Authorization; empty if nobody signed in."""
+        """Return the value for Authorization; empty if nobody signed in."""
         tokens = self.get(key).get("tokens")
         access = tokens.get("access_token") if isinstance(tokens, dict) else None
         return f"Bearer {access}" if isinstance(access, str) else ""

@@ -1,4 +1,4 @@
-"""Servers and what they offer, as values. A server's words are text from elsewhere, and never obeyed here."""
+"""Servers and what they offer, as values. A server's words are foreign text, and never obeyed here."""
 
 import json
 import re
@@ -18,22 +18,22 @@ from hone.settings.sections import McpServerSettings
 
 OWN = "hone.toml"
 EDITOR = "the editor"
-"""Where a server comes from that no file names."""
+"""The source of a server that no file names."""
 SEPARATOR = "__"
 LONGEST_NAME = 64
-"""Characters of a tool's name that every provider takes."""
+"""The most characters in a tool's name that every provider accepts."""
 LARGEST_TOOL = 64_000
-"""Characters of a tool's wire object."""
+"""The most characters of a tool's wire object."""
 _SERVER = regex(r"[A-Za-z0-9](?:[A-Za-z0-9-]|_(?!_)){0,31}")
 _TOOL = regex(r"[A-Za-z0-9_./-]{1,128}")
 _UNSAFE = regex(r"[^A-Za-z0-9_-]")
 RUNNERS = {"npx": "@", "bunx": "@", "uvx": "==", "pipx": "=="}
-"""Programs that fetch a package and run it, and what stands before a version."""
+"""Programs that download a package and run it, and the sign before a version."""
 
 
 class McpServer(Struct, frozen=True):
-    """A server as the settings or an approved file of a project name it. `source` is that file, `folder` the
-    one of the conversation."""
+    """A server from the settings or an approved file of a project. `source` is that file, `folder` is the
+    conversation's."""
 
     name: str
     settings: McpServerSettings
@@ -46,7 +46,7 @@ class McpServer(Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """What approvals are bound to: where it is written, and what it starts or reaches."""
+        """Return what approvals are bound to: its source, and what it starts or reaches."""
         set_ = self.settings
         place = OWN if self.source == OWN else path_to_text(self.folder / self.source)
         bound = [place, self.name, set_.command, set_.args, dict(set_.env), set_.url, dict(set_.headers)]
@@ -54,11 +54,11 @@ class McpServer(Struct, frozen=True):
 
     @property
     def line(self) -> str:
-        """What it starts or reaches, in one line."""
+        """Return what it starts or reaches, on one line."""
         return self.settings.url or " ".join((self.settings.command, *self.settings.args))
 
     def describe_doubt(self) -> str:
-        """Say why a call of it should be asked about in mode auto, in a sentence; empty in the sandbox."""
+        """Return why a call needs a question in auto mode, in a sentence; empty in the sandbox."""
         set_ = self.settings
         if self.is_remote:
             return f"The arguments go to {set_.url.partition('//')[2].partition('/')[0]}."
@@ -93,12 +93,12 @@ class WireTool:
 
     @cached_property
     def parameters(self) -> Mapping[str, Any]:
-        """The schema without what only names it: every byte of it is in each request."""
+        """Return the schema without mere names: every byte of it is in each request."""
         return {name: value for name, value in self.schema.items() if name not in ("$schema", "$id", "title")}
 
 
 def make_server(name: str, settings: McpServerSettings, source: str, folder: Path) -> McpServer:
-    """Return a server. Raises Refused for a name that cannot be used, and for one that is nowhere."""
+    """Return a server. Raises Refused for an invalid name, and for one without an address."""
     check_name(name)
     if settings.enabled and bool(settings.command.strip()) == bool(settings.url.strip()):
         raise Refused(f"The MCP server {name} needs either a command or a url.")
@@ -115,8 +115,8 @@ def check_name(name: str) -> str:
 
 
 def name_tools(server: str, tools: Iterable[str]) -> dict[str, str]:
-    """Return the names under which the model knows a server's tools: unique, and such as every provider
-    takes."""
+    """Return the names by which the model knows a server's tools: unique, and acceptable to every
+    provider."""
     found: dict[str, str] = {}
     taken: set[str] = set()
     for tool in sorted(dict.fromkeys(tools)):
@@ -129,7 +129,7 @@ def name_tools(server: str, tools: Iterable[str]) -> dict[str, str]:
 
 
 def warn_of_runner(server: McpServer) -> str:
-    """Warn of a program that fetches whatever version of a package is the newest; empty if it does not."""
+    """Warn of a program that always downloads the newest version of a package; empty otherwise."""
     words = [Path(server.settings.command).name, *server.settings.args]
     mark = RUNNERS.get(words[0])
     if mark is None:

@@ -15,7 +15,7 @@ HANDSHAKE = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 UNSUPPORTED_VERSION = -32022
 URL_REQUIRED = -32042
 UNAUTHORIZED = -32401
-"""Our own code for a server that wants to know who asks."""
+"""Our own code for a server that requires a sign-in."""
 ROUNDS = 10
 """How often a server may ask for input before one answer."""
 
@@ -23,15 +23,16 @@ _META = "io.modelcontextprotocol/"
 CLIENT = {"name": "hone", "title": "Hone", "version": __version__}
 CAPABILITIES: Mapping[str, Any] = {"elicitation": {"form": {}, "url": {}}}
 NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
-"""The methods whose subject stands in a header, and where it stands in their params."""
+"""The methods whose subject is in a header, and where it is in their params."""
 
 
 class ProtocolError(HoneError):
-    """A server does not keep to the protocol, or speaks no version of it that Hone speaks."""
+    """A server violates the protocol, or speaks no version of it that Hone speaks."""
 
 
 class ServerFacts(Struct, frozen=True):
-    """What a server says of itself. `lists` are the kinds it offers, `notifies` those it tells changes of."""
+    """A server's self-description. `lists` are the kinds it offers, `notifies` those whose changes it
+    reports."""
 
     version: str
     title: str = ""
@@ -49,7 +50,7 @@ def initialize_params(version: str = HANDSHAKE[0]) -> dict[str, Any]:
 
 
 def envelop(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return params with what a request without a handshake says of its sender."""
+    """Return params with the sender's data that a request without a handshake needs."""
     said = {
         f"{_META}protocolVersion": MODERN,
         f"{_META}clientInfo": CLIENT,
@@ -59,7 +60,7 @@ def envelop(params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_object(result: bytes) -> dict[str, Any]:
-    """Return a result, which is an object. Raises ProtocolError."""
+    """Return a result, which must be an object. Raises ProtocolError."""
     try:
         found = msgspec.json.decode(result)
     except (msgspec.DecodeError, RecursionError) as error:
@@ -70,7 +71,7 @@ def read_object(result: bytes) -> dict[str, Any]:
 
 
 def read_initialized(result: bytes) -> ServerFacts:
-    """Return what the answer to a handshake says. Raises ProtocolError."""
+    """Return the answer to a handshake. Raises ProtocolError."""
     found = read_object(result)
     version = found.get("protocolVersion")
     if version not in HANDSHAKE:
@@ -80,7 +81,7 @@ def read_initialized(result: bytes) -> ServerFacts:
 
 
 def read_discovered(result: bytes) -> ServerFacts | None:
-    """Return what a server without handshake says of itself; None if it speaks no version of that era."""
+    """Return the self-description of a server without handshake; None if it speaks no version of that era."""
     found = read_object(result)
     supported = found.get("supportedVersions")
     if not isinstance(supported, list) or MODERN not in supported:
@@ -106,7 +107,7 @@ def _facts(version: str, info: object, found: Mapping[str, Any]) -> ServerFacts:
 
 
 def names_handshake(error: RpcError) -> bool:
-    """Tell whether a refusal leaves room for the handshake: it does unless it lists only other versions."""
+    """Tell whether a refusal leaves the handshake possible: it does unless it lists only other versions."""
     if error.code != UNSUPPORTED_VERSION or not isinstance(error.data, dict):
         return True
     supported = error.data.get("supported")

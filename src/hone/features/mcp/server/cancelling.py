@@ -1,4 +1,4 @@
-"""Cancel what is answered over HTTP: by a later message, or when the client has gone away."""
+"""Cancel running requests over HTTP: by a later message, or when the client has disconnected."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
@@ -8,11 +8,11 @@ from hone.rpc.messages import Id
 
 Result = dict[str, Any]
 LOOK = 0.25
-"""Seconds between two looks whether the client is still there."""
+"""Seconds between two checks whether the client is still connected."""
 
 
 class RunningRequests:
-    """The requests that are being answered, by session and id. Only its client knows a session's id."""
+    """The running requests, by session and id. Only its client knows a session's id."""
 
     def __init__(self) -> None:
         self._tasks: dict[tuple[str, Id], asyncio.Task[Result]] = {}
@@ -35,7 +35,7 @@ class RunningRequests:
 async def run_while_there(
     work: Coroutine[Any, Any, Result], is_gone: Callable[[], Awaitable[bool]]
 ) -> Result | None:
-    """Return the result, or None if the client went away before: in the stateless era that cancels."""
+    """Return the result, or None if the client disconnected before: in the stateless era that cancels."""
     task = asyncio.create_task(work)
     try:
         while not (await asyncio.wait({task}, timeout=LOOK))[0]:
@@ -47,7 +47,7 @@ async def run_while_there(
 
 
 async def _finish(task: asyncio.Task[Result]) -> Result | None:
-    """Wait for a task. If it is this request itself that ends, the task ends with it."""
+    """Wait for a task. If this request itself is cancelled, the task ends with it."""
     try:
         await asyncio.wait({task})
     except asyncio.CancelledError:

@@ -1,4 +1,4 @@
-"""Say who a client is, and what the owner lets it have. What it claims to be counts for nothing."""
+"""Identify a client, and what the owner lets it have. Its own claims do not count."""
 
 from collections.abc import Awaitable, Callable
 
@@ -15,18 +15,18 @@ from hone.settings.sections import McpClientSettings
 from hone.web.api_keys import NAME
 
 UNNAMED = "client"
-"""The name of a client that the owner gave none."""
+"""The name of a client that the owner has not named."""
 REASON = 300
-"""Characters of the reason that a client gives."""
+"""The most characters of a client's reason."""
 
 
 async def admit_all() -> None:
-    """Admit every review: a home of one person has no limit."""
+    """Admit every review: a one-person home has no limit."""
 
 
 class Client(Struct, frozen=True):
-    """Another agent. `folder` is the project whose entries it gets. `admit` raises LimitReached if the user
-    whose key it has may add no further review."""
+    """Another agent. `folder` is the project whose entries it gets. `admit` raises LimitReached if the key's
+    user may add no further review."""
 
     name: str
     folder: str
@@ -35,7 +35,7 @@ class Client(Struct, frozen=True):
 
     @property
     def label(self) -> str:
-        """Return what the log calls it."""
+        """Return its name in the log."""
         return f"mcp/{self.name}"
 
     @property
@@ -54,12 +54,12 @@ class Client(Struct, frozen=True):
         return Author(Actor.CLIENT, tool=tool, reason=said, trust_floor=Trust.FOREIGN, platform=self.label)
 
     def explain_setting(self, key: str, value: str) -> str:
-        """Say how the owner allows what this client may not do."""
+        """Return how the owner allows what this client may not do."""
         return f"The owner can allow it: hone config set mcp.clients.{self.name}.{key} {value}"
 
 
 def find_client(settings: Settings, name: str, folder: str) -> Client:
-    """Return the client of this name with what hone.toml lets it have. Raises Refused."""
+    """Return the client of this name with its rights from hone.toml. Raises Refused."""
     if not NAME.fullmatch(name):
         raise Refused(
             f"{visible(name)!r} cannot be the name of a client. Use up to 64 letters, digits and . _ -"
@@ -68,5 +68,5 @@ def find_client(settings: Settings, name: str, folder: str) -> Client:
 
 
 def clear(text: str) -> str:
-    """Return a text as it may leave: without secrets, with hidden characters made visible."""
+    """Return a text to send out: without secrets, with hidden characters made visible."""
     return visible(redact(text))

@@ -1,4 +1,4 @@
-"""Put one entry into the configuration file of another program, or take it out. All else stays as it is.
+"""Add one entry to the configuration file of another program, or remove it. Everything else stays unchanged.
 
 Comments, order and spaces are kept. The new text must mean the old one with that change, or ValueError is
 raised and nothing is written.
@@ -24,10 +24,10 @@ INDENT = "  "
 
 
 class ConfigForm(Protocol):
-    """How a configuration file is written. `table` holds the servers, by name."""
+    """The format of a configuration file. `table` holds the servers, by name."""
 
     def find(self, text: str, table: str, name: str) -> Any:
-        """Return the entry; None if there is none. Raises ValueError for a text that cannot be read."""
+        """Return the entry; None if there is none. Raises ValueError for an unreadable text."""
         ...
 
     def put(self, text: str, table: str, name: str, entry: Entry) -> str: ...
@@ -36,7 +36,7 @@ class ConfigForm(Protocol):
 
 
 class JsonForm:
-    """JSON, also with comments and with commas behind the last member."""
+    """JSON, also with comments and trailing commas."""
 
     def find(self, text: str, table: str, name: str) -> Any:
         return _find(_read_json(text), table, name)
@@ -104,7 +104,7 @@ class TomlForm:
 
 
 class _Member(NamedTuple):
-    """Where the key of a member begins, and its value begins and ends."""
+    """Where the key of a member begins, and where its value begins and ends."""
 
     start: int
     value: int
@@ -142,7 +142,7 @@ def _check(text: str, expected: object, found: object) -> str:
 
 
 def _insert(text: str, at: int, name: str, value: Any, indent: str) -> str:
-    """Put a member first into the object that begins at a place."""
+    """Insert a member as the first one of the object at a position."""
     comma = "," if _members(text, at) else ""
     head = f"\n{indent}{json.dumps(name)}: {_indent(value, indent)}{comma}"
     rest = text[at + 1 :]
@@ -156,7 +156,7 @@ def _indent(value: Any, indent: str) -> str:
 
 
 def _members(text: str, at: int) -> dict[str, _Member]:
-    """Return the members of the object that begins at a place. Raises ValueError."""
+    """Return the members of the object at a position. Raises ValueError."""
     if text[at : at + 1] != "{":
         raise ValueError("an object was expected")
     found: dict[str, _Member] = {}

@@ -1,7 +1,7 @@
-"""Write Hone's entry into the configuration of another program, and take it out again.
+"""Write Hone's entry into the configuration of another program, and remove it again.
 
-The old bytes are kept beside the file. Taking the entry out brings them back if nothing else has changed
-since, and otherwise removes only the entry.
+The old bytes are kept next to the file. Removing the entry restores them if nothing else has changed since,
+and otherwise removes only the entry.
 """
 
 import os
@@ -21,7 +21,7 @@ LARGEST = 64 * 1024 * 1024
 
 
 class FilePlan(Struct, frozen=True):
-    """What becomes of a file: None stands for no file. `kept` are the bytes to keep beside it."""
+    """The new content of a file: None stands for no file. `kept` are the bytes to keep next to it."""
 
     path: Path
     before: bytes | None
@@ -30,7 +30,7 @@ class FilePlan(Struct, frozen=True):
 
 
 def plan_install(program: Program, entry: Entry) -> FilePlan:
-    """Return what installing would do; nothing, if the entry is there. Raises Refused."""
+    """Return what installing would do; nothing if the entry is there. Raises Refused."""
     path = _real(program)
     before = _read(path)
     text = _text(path, before)
@@ -45,7 +45,7 @@ def plan_install(program: Program, entry: Entry) -> FilePlan:
 
 
 def plan_removal(program: Program) -> FilePlan:
-    """Return what taking the entry out would do. Raises Refused if it is not there."""
+    """Return what removing the entry would do. Raises Refused if it is not there."""
     path = _real(program)
     before = _read(path)
     text = _text(path, before)
@@ -64,7 +64,7 @@ def plan_removal(program: Program) -> FilePlan:
 
 
 def apply(plan: FilePlan) -> None:
-    """Do what was planned. Raises Conflict if the file has changed since, StoreError if it cannot be."""
+    """Execute a plan. Raises Conflict if the file has changed since, StoreError if that fails."""
     try:
         make_folder(plan.path.parent)
         if _read(plan.path) != plan.before:
@@ -79,7 +79,7 @@ def apply(plan: FilePlan) -> None:
 
 
 def _replace(path: Path, data: bytes) -> None:
-    """Write a file anew with the rights that it has."""
+    """Rewrite a file, keeping its permissions."""
     with draft(path.parent) as (file, new):
         file.write(data)
         if path.exists():

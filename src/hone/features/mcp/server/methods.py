@@ -38,7 +38,7 @@ class Methods:
             return await self._dispatch(call, stateless=stateless)
         except HoneError:
             raise
-        except Exception as error:  # a client hears that it failed, and nothing of what is inside
+        except Exception as error:  # a client hears that it failed, and no internal details
             traceback.print_exception(error)
             raise RpcError(INTERNAL_ERROR, f"{call.method[:100]} failed ({type(error).__name__}).") from error
 

@@ -1,4 +1,4 @@
-"""The programs that `hone mcp install` knows: where each keeps its MCP servers, and how it writes them."""
+"""The programs that `hone mcp install` knows: where each keeps its MCP servers, and in which format."""
 
 import os
 import shutil
@@ -11,12 +11,12 @@ from msgspec import Struct
 from hone.features.mcp.server.config_text import ConfigForm, Entry, JsonForm, TomlForm
 
 NAME = "hone"
-"""What Hone is called in the configuration of other programs."""
+"""Hone's name in the configuration of other programs."""
 
 
 class Program(Struct, frozen=True):
-    """`variable` names a folder that takes the place of `folder` below the user's home. `always` is what its
-    entries have besides a command."""
+    """`variable` names a folder that replaces `folder` below the user's home. `always` is what its entries
+    have besides a command."""
 
     name: str
     variable: str

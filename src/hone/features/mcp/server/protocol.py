@@ -1,4 +1,4 @@
-"""The two eras of MCP: what a request must carry, what an answer must carry, and who we say we are."""
+"""The two eras of MCP: what a request and an answer must carry, and how we identify ourselves."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -22,12 +22,12 @@ SKILLS = "io.modelcontextprotocol/skills"
 HEADER_MISMATCH = -32020
 UNSUPPORTED_VERSION = -32022
 RESOURCE_NOT_FOUND = -32002
-"""Of the first era; since then it is INVALID_PARAMS."""
+"""Used in the first era; since then it is INVALID_PARAMS."""
 
 LONGEST = 8 * 1024 * 1024
 """Bytes of a message."""
 FRESH = 60_000
-"""Milliseconds that a list may be kept for."""
+"""Milliseconds for which a list may be cached."""
 CACHED: Mapping[str, int] = {
     "server/discover": FRESH,
     "tools/list": FRESH,
@@ -77,7 +77,7 @@ def check_envelope(call: Call) -> str:
 
 
 def check_version(version: str) -> None:
-    """Raises RpcError for a version that is not of the stateless era, with those that are."""
+    """Raise RpcError for a version that is not of the stateless era, with those that are."""
     if version not in STATELESS:
         data = {"supported": list(STATELESS), "requested": version[:100]}
         raise RpcError(UNSUPPORTED_VERSION, "This protocol version is not supported.", data)
@@ -92,7 +92,7 @@ def _read_meta(call: Call) -> Mapping[str, Raw]:
 
 
 def read_canceled(call: Call) -> Id | None:
-    """Return the request that a notification cancels; None if it says something else."""
+    """Return the request that a notification cancels; None if it is another notification."""
     if call.method != "notifications/cancelled":
         return None
     try:
@@ -102,7 +102,7 @@ def read_canceled(call: Call) -> Id | None:
 
 
 def initialize(call: Call) -> dict[str, Any]:
-    """Answer a handshake: the version that was asked for, or else the newest one. Raises RpcError."""
+    """Answer a handshake with the requested version, or else the newest one. Raises RpcError."""
     wanted = read_params(call, _Handshake).protocolVersion
     version = wanted if wanted in HANDSHAKE else HANDSHAKE[-1]
     return {
@@ -130,7 +130,7 @@ def server_info() -> dict[str, Any]:
 
 
 def finish(method: str, result: dict[str, Any]) -> dict[str, Any]:
-    """Return a result with what the stateless era wants in all of them. What a client gets depends on who it
-    is, so nobody else may keep it."""
+    """Return a result with what the stateless era requires in all of them. It depends on the client, so
+    nobody else may cache it."""
     kept = {"ttlMs": CACHED[method], "cacheScope": "private"} if method in CACHED else {}
     return {"resultType": "complete", **result, **kept, "_meta": {SERVER: server_info()}}

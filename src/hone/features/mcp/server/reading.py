@@ -25,7 +25,7 @@ from hone.tools.recall import MOST, find, read_around
 SCHEME = "skill://"
 MARKDOWN = "text/markdown"
 Content = Sequence[Mapping[str, Any]]
-"""Pieces of a result that are not all text, as the protocol spells them."""
+"""Parts of a result that are not all text, in the protocol's form."""
 Part = Literal["project", "memory", "user"]
 Words = Annotated[str, Meta(max_length=1_000)]
 
@@ -76,7 +76,7 @@ async def skills_list(hone: Hone, _: Client, wanted: ListArguments) -> str:
 
 
 async def skill_view(hone: Hone, client: Client, wanted: ViewArguments) -> str | Content:
-    """Read a file of a skill: words, a picture, a sound, or else the bytes as a resource."""
+    """Read a file of a skill: text, an image, a sound, or else the bytes as a resource."""
     files = await hone.library.files(wanted.name)
     if ARCHIVED in files:
         raise Refused(
@@ -113,7 +113,7 @@ def find_type(path: str) -> str:
 async def count_use(hone: Hone, client: Client, name: str, file: str) -> None:
     """Count a skill as used, once a day for each client, so that the curator keeps it."""
     place = SessionId(f"{client.label} {hone.library.today.isoformat()}")
-    with suppress(Refused, StoreError):  # a home that cannot be written is read all the same
+    with suppress(Refused, StoreError):  # a read-only home can still be read
         await hone.library.count(name, SkillEvent.VIEW, Actor.CLIENT, place)
         if file == DOCUMENT:
             await hone.library.count(name, SkillEvent.USE, Actor.CLIENT, place)

@@ -1,4 +1,4 @@
-"""The tools that bring something: `learn` hands a conversation over, `propose` a lesson. Both wait."""
+"""The tools that add something: `learn` passes a conversation, `propose` a lesson. Both wait for approval."""
 
 import json
 from collections.abc import Sequence
@@ -21,11 +21,11 @@ from hone.knowledge.skills import bundled, folder
 from hone.knowledge.skills.document import parse
 
 LARGEST = 4_000_000
-"""Bytes of a conversation that is handed over."""
+"""The most bytes of a conversation."""
 REVIEWS, PROPOSALS = 20, 100
-"""What may wait of one client, so that it can bury nothing."""
+"""The most pending changes of one client, so that it cannot bury others."""
 LATEST = 500
-"""Reviews among which one is looked for that has read the same."""
+"""How many reviews to search for one that has read the same."""
 
 
 class SaidMessage(Struct, frozen=True, forbid_unknown_fields=True):
@@ -80,7 +80,7 @@ def _write_lines(wanted: LearnArguments) -> bytes:
 
 
 async def _store(hone: Hone, client: Client, lines: bytes, form: str) -> Sequence[StoredSession]:
-    """Store it under the client's own name, so that it touches no conversation of anybody else."""
+    """Store a conversation under the client's own name, so that it affects nobody else's."""
     label = client.label.replace("/", "-")
     for part in hone.parts("import_transcript"):
         if found := await part.import_transcript(lines, form, label):

@@ -20,12 +20,12 @@ from hone.knowledge.skills.document import read_front_matter
 from hone.rpc.messages import INVALID_PARAMS, RpcError
 
 PAGE = 50
-"""Skills in one answer."""
+"""Skills per answer."""
 FOLDER = "inode/directory"
 
 
 class ServedSkill(Struct, frozen=True):
-    """A skill as it leaves. A file that held a secret is another file without it, with its own digest."""
+    """A skill as it is sent. A file without its secret is another file, with its own digest."""
 
     name: str
     files: Mapping[str, bytes]
@@ -57,7 +57,7 @@ class ServedSkill(Struct, frozen=True):
             return {**head, "blob": base64.b64encode(data).decode()}
 
     def list_folder(self, path: str) -> list[dict[str, Any]] | None:
-        """Return what a folder holds; None if there is no such folder."""
+        """Return what a folder contains; None if there is no such folder."""
         beginning = f"{path}/" if path else ""
         below = [each.removeprefix(beginning) for each in self.files if each.startswith(beginning)]
         if not below:
@@ -128,7 +128,7 @@ async def _load_page(hone: Hone, cursor: str | None) -> tuple[list[ServedSkill],
 
 
 async def _load(hone: Hone, name: str) -> ServedSkill | None:
-    """Return a skill that is in use. What its own rules refuse is not served."""
+    """Return a skill that is in use. A skill refused by its own rules is not served."""
     with suppress(Missing, Refused):
         held = await hone.library.files(name)
         if ARCHIVED not in held:
@@ -145,7 +145,7 @@ def _clear(data: bytes) -> bytes:
 
 
 def _split(uri: str) -> tuple[str, str]:
-    """Return the skill's name and the path in it; nothing for the address of something else."""
+    """Return the skill's name and the path in it; nothing for another kind of address."""
     if not uri.startswith(SCHEME):
         return "", ""
     name, _, path = uri.removeprefix(SCHEME).partition("/")

@@ -15,7 +15,7 @@ LIMITS = PeerLimits(requests=16)
 
 
 class StdioHandler:
-    """Answers requests of both eras: each says by itself to which one it belongs."""
+    """Answers requests of both eras: each request shows which one it belongs to."""
 
     def __init__(self, methods: Methods, cancel: Callable[[Id], None]) -> None:
         self._methods = methods
@@ -40,7 +40,7 @@ class StdioHandler:
 
 
 async def serve(hone: Hone, client: Client, channel: MessageChannel | None = None) -> None:
-    """Answer until the client goes away."""
+    """Answer until the client disconnects."""
     peer: Peer
 
     def cancel(id: Id) -> None:
