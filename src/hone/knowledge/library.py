@@ -209,8 +209,8 @@ class Library:
         return [fit.skill for fit in (await self.rank(query))[:limit]]
 
     async def rank(self, query: str, *, small: bool = True) -> Sequence[similar.Fit]:
-        """Return the skills that fit these words, best first, and how well they fit. Search for `small` words,
-        too, if no skill has any of the others."""
+        """Return the skills that fit these words, best first, and how well they fit. Search for `small`
+        words, too, if no skill has any of the others."""
         names, fresh = await self._look_around()
         await self._adopt(fresh)
         ranked = similar.rank(query, *await self._candidates(query, names, small=small))
