@@ -27,10 +27,10 @@ from hone.core.skill import (
 )
 from hone.core.value import replace
 from hone.core.visible import one_line, visible
-from hone.knowledge import places
+from hone.knowledge import deferred, places
 from hone.knowledge.folding import Draft, Files, was_aged
 from hone.knowledge.keeper import Keeper
-from hone.knowledge.skills import bundled, similar
+from hone.knowledge.skills import bundled
 from hone.knowledge.skills.document import decode, parse
 from hone.knowledge.skills.facts import facts, split_facts
 from hone.knowledge.skills.naming import SHAPE
@@ -39,6 +39,7 @@ from hone.prompt.compose import has_more_skills
 
 if TYPE_CHECKING:
     from hone.core.embedding import Meanings
+    from hone.knowledge.skills.similar import Candidate, Fit
 
 Settle = Callable[[Sequence[str]], Awaitable[None]]
 """Checks skills that carry checks, those whose files have not passed, and switches off those that fail."""
@@ -205,24 +206,24 @@ class Library:
             return (await self.ranked("")).skills[:limit]
         return [fit.skill for fit in (await self.rank(query))[:limit]]
 
-    async def rank(self, query: str) -> Sequence[similar.Fit]:
+    async def rank(self, query: str) -> "Sequence[Fit]":
         """Return the skills that fit these words, the best first, and how well."""
         names, fresh = await self._look_around()
         await self._adopt(fresh)
-        ranked = similar.rank(query, *await self._candidates(query, names))
+        ranked = deferred.similar.rank(query, *await self._candidates(query, names))
         return await self._compare_meanings(query, ranked) if self._meanings else ranked
 
-    async def _compare_meanings(self, query: str, ranked: Sequence[similar.Fit]) -> Sequence[similar.Fit]:
+    async def _compare_meanings(self, query: str, ranked: "Sequence[Fit]") -> "Sequence[Fit]":
         assert self._meanings is not None
-        first = [f"{fit.skill.name}: {fit.skill.description}" for fit in ranked[: similar.MEANT]]
+        first = [f"{fit.skill.name}: {fit.skill.description}" for fit in ranked[: deferred.similar.MEANT]]
         asked = await self._meanings.vectors([query], "question")
         passages = await self._meanings.vectors(first) if asked else ()
         similarity = import_object("hone.core.embedding:similarity")  # most homes have no embedder
-        return similar.blend(ranked, [similarity(asked[0], each) for each in passages])
+        return deferred.similar.blend(ranked, [similarity(asked[0], each) for each in passages])
 
     async def match(self, words: str) -> Sequence[ListedSkill]:
         """Return the skills that are close enough to a user's words to be named unasked, the best first."""
-        return similar.choose_close(await self.rank(words))
+        return deferred.similar.choose_close(await self.rank(words))
 
     async def suggest(self, words: str, messages: Iterable[Message], system: str) -> str:
         """Return the note that goes with a user's words: the skills that may fit them, if any."""
@@ -236,12 +237,13 @@ class Library:
         names, fresh = await self._look_around()
         await self._adopt(fresh)
         candidates, _ = await self._candidates(f"{name} {description}", names)
-        return similar.similar(name, description, candidates)
+        return deferred.similar.similar(name, description, candidates)
 
     async def _candidates(
         self, query: str, names: Collection[str]
-    ) -> tuple[Sequence[similar.Candidate], SkillMatches]:
+    ) -> "tuple[Sequence[Candidate], SkillMatches]":
         """Return them with their words. Of those that come with Hone, all."""
+        similar = deferred.similar
         matches = await self._catalog.search(similar.content_words(query), similar.CANDIDATES)
         if not matches.found:
             matches = await self._catalog.search(similar.words(query), similar.CANDIDATES)

@@ -1,0 +1,51 @@
+"""What the owner lets whom change, how much may be held, and what comes of a change."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+from msgspec import Struct
+
+from hone.core.ledger import MEMORY, PROJECT, USER, Actor, Author, ChangeState
+from hone.core.value import replace
+
+LAG = 0.2
+"""Seconds by which the journal's files may follow what an agent has noted."""
+AGENTS = frozenset({Actor.AGENT, Actor.REVIEW, Actor.CURATOR, Actor.CLIENT})
+"""Those whose changes are vetted. An owner may repeat and contradict, and an experiment only proposes."""
+
+
+class LearningMode(StrEnum):
+    """What the owner lets an actor do on its own."""
+
+    AUTO = "auto"
+    ASK = "ask"
+    OFF = "off"
+
+
+class Verdict(Struct, frozen=True):
+    """`cause` says why a change waits; what is `confirmed` rests on what the owner said or did."""
+
+    standing: ChangeState
+    confirmed: bool = False
+    cause: str = ""
+
+
+class KeeperRules(Struct, frozen=True):
+    """`limits` are characters by the part of the journal (0: switched off); `modes` by actor, `merges` for
+    what the curator rewrites. `closed` says why nothing can be changed, if so. `platform` is the kind of
+    program that changes are made in; empty for the command line. The journal's files may follow an agent's
+    changes by `lag` seconds: changes in quick succession are then published once."""
+
+    limits: Mapping[str, int]
+    modes: Mapping[Actor, LearningMode]
+    closed: str = ""
+    merges: LearningMode = LearningMode.ASK
+    platform: str = ""
+    lag: float = 0.0
+
+    def sign(self, author: Author) -> Author:
+        """Return the author with where the change is made. A client brings its own name."""
+        return replace(author, platform=author.platform or self.platform)
+
+
+DEFAULTS = KeeperRules({MEMORY: 2_200, USER: 1_375, PROJECT[:-1]: 2_200}, {})
