@@ -5,7 +5,6 @@ import os
 import signal
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
-from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -66,28 +65,26 @@ class BackgroundProcess(Struct, frozen=True):
         return f"running for {self.running.seconds:.0f} s" if code is None else f"ended: {named(code)}"
 
 
-@dataclass
 class Shell:
     """The tools that run commands, and what they share. Close it with its session."""
 
-    folder: Path
-    sandbox: Sandbox
-    danger: Judge
-    work: Work
-    clock: Clock | None = None
-    place: str = field(init=False)
-    jobs: dict[str, BackgroundProcess] = field(default_factory=dict)
-    _last: int = 0
-    _watching: set[asyncio.Task[None]] = field(default_factory=set)
-
-    def __post_init__(self) -> None:
-        self.folder = self.folder.resolve()
+    def __init__(
+        self, folder: Path, sandbox: Sandbox, danger: Judge, work: Work, clock: Clock | None = None
+    ) -> None:
+        self.folder = folder.resolve()
         self.place = str(self.folder)
+        self.danger = danger
+        self.work = work
+        self.jobs: dict[str, BackgroundProcess] = {}
+        self._sandbox = sandbox
+        self._clock = clock
+        self._last = 0
+        self._watching: set[asyncio.Task[None]] = set()
 
     @cached_property
     def workspace(self) -> "Workspace":
         """Where commands run. It is made with the first one."""
-        made: Workspace = import_object(WORKSPACE)(self.folder, self.sandbox, self.clock)
+        made: Workspace = import_object(WORKSPACE)(self.folder, self._sandbox, self._clock)
         return made
 
     @property
