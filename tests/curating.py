@@ -24,13 +24,13 @@ from hone.core.trust import Trust
 from hone.core.turn import Origin
 from hone.features.curator.curator import Curator, CuratorDeps
 from hone.files.documents import FileDocuments
-from hone.knowledge.admission import DEFAULTS, KeeperRules, LearningMode
 from hone.knowledge.folding import Files
 from hone.knowledge.keeper import OWNER, Keeper
 from hone.knowledge.library import Library
 from hone.knowledge.skills import folder
 from hone.knowledge.skills.document import parse, write_document
 from hone.knowledge.tools import knowledge_tools
+from hone.knowledge.verdicts import DEFAULTS, KeeperRules, LearningMode
 from hone.models.scripted import Script, Scripted
 from hone.prompt.compose import compose
 from hone.runtime.session import SessionDeps

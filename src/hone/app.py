@@ -34,12 +34,12 @@ from hone.core.visible import path_to_text, text_to_path
 from hone.core.work import Work, WorkObserver
 from hone.files.documents import choose_documents
 from hone.files.tree import FileTree
-from hone.knowledge.admission import LAG, KeeperRules, LearningMode
 from hone.knowledge.keeper import Keeper
 from hone.knowledge.library import Library
 from hone.knowledge.places import ARCHIVE, SKILL_FILES, SKILLS
 from hone.knowledge.snapshots import SnapshotCache
 from hone.knowledge.tools import knowledge_tools
+from hone.knowledge.verdicts import LAG, KeeperRules, LearningMode
 from hone.learning.background import QUIET, Background, Pacing
 from hone.learning.budget import Bounds
 from hone.learning.lookback import Lookback, choose_schedule, explain_off, look_after

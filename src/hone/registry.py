@@ -246,6 +246,7 @@ FEATURES = (
             *("ready", "tools", "review_tools", "remind", "attend", "notify", "finish", "send"),
             *("holdings", "close"),
         ),
+        setting="memory.may_have_backend",
     ),
     Feature(
         "templates",

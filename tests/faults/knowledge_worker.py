@@ -22,10 +22,10 @@ from hone.core.ledger import MEMORY, USER, Actor, Author, Evidence, skill
 from hone.core.skill import SkillOrigin
 from hone.core.trust import Trust
 from hone.files.tree import FileTree
-from hone.knowledge.admission import KeeperRules
 from hone.knowledge.journal import Add
 from hone.knowledge.keeper import OWNER, Keeper
 from hone.knowledge.skills.folder import Create, Patch, WriteFile
+from hone.knowledge.verdicts import KeeperRules
 from hone.stores.database import Database
 from hone.stores.ledger import SqliteLedger
 

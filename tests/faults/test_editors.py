@@ -21,10 +21,10 @@ from hone.core.ledger import MEMORY, Actor, Author, ChangeId, ChangeState, Evide
 from hone.core.skill import DOCUMENT, SkillOrigin
 from hone.core.trust import Trust
 from hone.files.tree import FileTree
-from hone.knowledge.admission import KeeperRules
 from hone.knowledge.journal import Add, lines
 from hone.knowledge.keeper import Keeper
 from hone.knowledge.skills.folder import Create, Patch
+from hone.knowledge.verdicts import KeeperRules
 from hone.stores.database import Database
 from hone.stores.ledger import SqliteLedger
 from tests.conftest import Figures, Tier

@@ -16,11 +16,11 @@ from hone.features.checkouts.bases import ManifestBases
 from hone.features.checkouts.service import Checkout
 from hone.files.tree import FileTree
 from hone.knowledge import places
-from hone.knowledge.admission import KeeperRules
 from hone.knowledge.journal import Add
 from hone.knowledge.keeper import OWNER, Keeper
 from hone.knowledge.served import ServedKnowledge
 from hone.knowledge.skills.folder import Archive, Create, Patch, Restore
+from hone.knowledge.verdicts import KeeperRules
 from tests.conftest import Figures, Tier
 from tests.contract import kinds
 from tests.given import NOON

@@ -23,10 +23,10 @@ from hone.core.value import replace
 from hone.features.curator.consolidation import LONGEST
 from hone.features.curator.curator import FEW, OFF, SAME, WAITS
 from hone.features.curator.reports import Reports
-from hone.knowledge.admission import DEFAULTS, KeeperRules, LearningMode
 from hone.knowledge.keeper import OWNER
 from hone.knowledge.skills.folder import Archive, Create, Install, Pin, Restore, WriteFile
 from hone.knowledge.tools import knowledge_tools
+from hone.knowledge.verdicts import DEFAULTS, KeeperRules, LearningMode
 from hone.learning.budget import Bounds, spent
 from hone.models.scripted import Script, call
 from hone.stores.claims import FileClaims

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from hone.core.clock import SystemClock
 from hone.files.inotify import Inotify
 from hone.files.watching import FolderWatch, WatchedTree
-from hone.sandbox.choice import Sandbox, known_modes
+from hone.sandbox.choice import Sandbox
+from hone.sandbox.examining import known_modes
 from hone.sandbox.output import Output, Spill
 from hone.sandbox.process import run
 from tests.conftest import requires

@@ -14,10 +14,10 @@ from hone.core.ports import Header
 from hone.core.prefix import Prefix
 from hone.core.transcript import Source, Transcript
 from hone.core.trust import Trust
-from hone.knowledge.admission import DEFAULTS
 from hone.knowledge.evidence import locate
 from hone.knowledge.journal import Edit, entries
 from hone.knowledge.keeper import Keeper
+from hone.knowledge.verdicts import DEFAULTS
 from hone.stores.database import Database
 from hone.stores.ledger import SqliteLedger
 from hone.stores.sqlite import SqliteSessions

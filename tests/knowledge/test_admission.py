@@ -17,8 +17,9 @@ from hone.core.screen import screen
 from hone.core.transcript import Source, Transcript
 from hone.core.trust import Trust
 from hone.core.value import replace
-from hone.knowledge.admission import LearningMode, Verdict, judge
+from hone.knowledge.admission import judge
 from hone.knowledge.evidence import locate
+from hone.knowledge.verdicts import LearningMode, Verdict
 from tests.conftest import Figures, Tier
 from tests.knowledge.test_evidence import said
 from tests.knowledge.test_quoting import HONEST

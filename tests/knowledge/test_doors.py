@@ -25,13 +25,13 @@ from hone.core.transcript import Transcript
 from hone.core.trust import Trust
 from hone.core.value import replace
 from hone.files.tree import FileTree
-from hone.knowledge.admission import DEFAULTS
 from hone.knowledge.journal import Add
 from hone.knowledge.keeper import OWNER, Keeper
 from hone.knowledge.library import Library
 from hone.knowledge.skills.folder import Archive, Install, Pin, Restore, Uninstall, Unpin
 from hone.knowledge.sources import find_derived, withdraw
 from hone.knowledge.tools import knowledge_tools
+from hone.knowledge.verdicts import DEFAULTS
 from hone.stores.database import Database
 from hone.stores.ledger import SqliteLedger
 from hone.stores.skill_catalog import SqliteSkillCatalog

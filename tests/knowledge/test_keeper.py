@@ -29,10 +29,10 @@ from hone.core.skill import DOCUMENT, SkillOrigin
 from hone.core.trust import Trust
 from hone.core.value import replace
 from hone.files.tree import FileTree
-from hone.knowledge.admission import DEFAULTS, KeeperRules, LearningMode
 from hone.knowledge.journal import Add, Edit, Remove, ReplaceEntry, entries
 from hone.knowledge.keeper import OWNER, Keeper
 from hone.knowledge.skills.folder import Archive, Create, Patch, Pin, WriteFile
+from hone.knowledge.verdicts import DEFAULTS, KeeperRules, LearningMode
 from hone.stores.database import Database
 from hone.stores.ledger import SqliteLedger
 

@@ -23,9 +23,9 @@ from hone.core.ledger import (
 from hone.core.trust import Trust
 from hone.core.value import replace
 from hone.files.tree import FileTree
-from hone.knowledge.admission import DEFAULTS, KeeperRules
 from hone.knowledge.journal import Add, entries
 from hone.knowledge.keeper import OWNER, Keeper
+from hone.knowledge.verdicts import DEFAULTS, KeeperRules
 from hone.stores.database import Database
 from hone.stores.ledger import SqliteLedger
 

@@ -14,11 +14,11 @@ from hone.core.clock import ManualClock
 from hone.core.embedding import Purpose
 from hone.core.ledger import MEMORY, Entry
 from hone.features.recall.local import open_local
-from hone.knowledge.admission import DEFAULTS
 from hone.knowledge.journal import Add
 from hone.knowledge.keeper import Keeper
 from hone.knowledge.nearness import LANGUAGE, UNRELATED, Nearness
 from hone.knowledge.resemblance import is_opposite, is_same_subject
+from hone.knowledge.verdicts import DEFAULTS
 from hone.stores.database import Database
 from hone.stores.ledger import SqliteLedger
 from hone.stores.sqlite import SqliteSessions

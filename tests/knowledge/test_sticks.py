@@ -24,11 +24,12 @@ from hone.core.ledger import (
 )
 from hone.core.messages import digest
 from hone.core.trust import Trust
-from hone.knowledge.admission import LearningMode, Verdict, judge
+from hone.knowledge.admission import judge
 from hone.knowledge.journal import Add, Edit, PinEntry, Remove, ReplaceEntry, UnpinEntry
 from hone.knowledge.keeper import OWNER
 from hone.knowledge.origins import Origins
 from hone.knowledge.resemblance import contradicts, resembles
+from hone.knowledge.verdicts import LearningMode, Verdict
 from hone.knowledge.vetting import PINNED
 from hone.knowledge.withdrawn import Withdrawals, for_review
 from tests.conftest import Figures

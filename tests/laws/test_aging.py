@@ -16,9 +16,9 @@ from hone.core.ledger import Actor
 from hone.core.skill import SkillOrigin
 from hone.features.curator.aging import count_stale, load_ages
 from hone.features.curator.retention import Grade
-from hone.knowledge.admission import DEFAULTS, KeeperRules, LearningMode
 from hone.knowledge.keeper import OWNER
 from hone.knowledge.skills.folder import Archive, Create, Pin, WriteFile
+from hone.knowledge.verdicts import DEFAULTS, KeeperRules, LearningMode
 from hone.stores.database import Database
 from hone.stores.home import Stores, over
 from tests.curating import NOON, Care, answering, caring, document, merge

@@ -36,7 +36,6 @@ from hone.core.skill import ARCHIVED, DOCUMENT, PINNED, SkillOrigin
 from hone.core.trust import Trust
 from hone.files.tree import ANY, FileTree, Over
 from hone.knowledge import journal
-from hone.knowledge.admission import KeeperRules
 from hone.knowledge.journal import Add, Remove, ReplaceEntry, lines
 from hone.knowledge.keeper import OWNER, Keeper
 from hone.knowledge.places import folder_of, is_journal, path_of, places
@@ -52,6 +51,7 @@ from hone.knowledge.skills.folder import (
     Unpin,
     WriteFile,
 )
+from hone.knowledge.verdicts import KeeperRules
 from hone.stores.database import Database
 from hone.stores.ledger import SqliteLedger
 from tests.conftest import Figures, Tier

@@ -16,8 +16,8 @@ from hone.core.hosts import parse_host
 from hone.features.mcp.client.stdio import NotStarted
 from hone.features.mcp.part import McpPart
 from hone.models.http import connection
-from hone.sandbox import choice
-from hone.sandbox.choice import known_modes
+from hone.sandbox import examining
+from hone.sandbox.examining import known_modes
 from hone.sandbox.modes import LandlockFence
 from hone.sandbox.spec import ALL, SandboxMode
 from hone.settings.sections import McpServerSettings, PermissionSettings, SandboxSettings
@@ -97,7 +97,7 @@ def folder() -> Iterator[Path]:
 def mode(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> SandboxMode:
     """The only sandbox that there is."""
     found: SandboxMode = request.param
-    monkeypatch.setattr(choice, "known_modes", lambda: [found])
+    monkeypatch.setattr(examining, "known_modes", lambda: [found])
     return found
 
 
@@ -192,7 +192,7 @@ async def test_a_server_with_hosts_is_not_started_where_it_cannot_be_held_to_the
 ) -> None:
     alone = LandlockFence(drop=known_modes()[0].name.endswith("dropped"), mounts=False)
     mode = SandboxMode("landlock", ALL, alone.wrap)
-    monkeypatch.setattr(choice, "known_modes", lambda: [mode])
+    monkeypatch.setattr(examining, "known_modes", lambda: [mode])
     with pytest.raises(NotStarted, match=r"cannot hold a program to some hosts.*bubblewrap"):
         async with started(folder, ["named.example"]):
             pass

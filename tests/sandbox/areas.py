@@ -14,7 +14,8 @@ from typing import Any
 
 import msgspec
 
-from hone.sandbox.choice import NONE, known_modes
+from hone.sandbox.choice import NONE
+from hone.sandbox.examining import known_modes
 from hone.sandbox.spec import SandboxMode
 
 ROOT = Path(__file__).parents[2]

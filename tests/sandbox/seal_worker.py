@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from hone.core.sensitive import is_sealed
-from hone.sandbox.choice import NONE, Sandbox, known_modes
+from hone.sandbox.choice import NONE, Sandbox
+from hone.sandbox.examining import known_modes
 from hone.sandbox.spec import SandboxMode
 from hone.sandbox.workspace import Workspace
 

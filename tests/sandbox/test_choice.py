@@ -13,7 +13,8 @@ import pytest
 from hone.core.clock import SystemClock
 from hone.core.value import replace
 from hone.sandbox import seccomp
-from hone.sandbox.choice import NONE, Sandbox, known_modes, unconfined
+from hone.sandbox.choice import NONE, Sandbox, unconfined
+from hone.sandbox.examining import known_modes
 from hone.sandbox.modes import NOBODY, LandlockFence
 from hone.sandbox.output import Output, Spill
 from hone.sandbox.process import Ended, run

@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 from hone.core.value import replace
-from hone.sandbox.choice import known_modes
+from hone.sandbox.examining import known_modes
 from hone.sandbox.spec import Launch, SandboxSpec
 from tests.conftest import Figures, Tier
 from tests.sandbox.areas import area

@@ -18,7 +18,8 @@ from typing import Any
 
 from hone.core.clock import SystemClock
 from hone.core.value import replace
-from hone.sandbox.choice import NONE, Sandbox, known_modes
+from hone.sandbox.choice import NONE, Sandbox
+from hone.sandbox.examining import known_modes
 from hone.sandbox.output import Output, Spill
 from hone.sandbox.process import run
 from hone.sandbox.spec import ALL, SandboxMode

@@ -17,10 +17,10 @@ from hone.core.transcript import Source, Transcript
 from hone.core.trust import Trust
 from hone.core.turn import Turn
 from hone.core.value import replace
-from hone.knowledge.admission import KeeperRules, LearningMode
 from hone.knowledge.journal import Add
 from hone.knowledge.keeper import Keeper
 from hone.knowledge.tools import knowledge_tools
+from hone.knowledge.verdicts import KeeperRules, LearningMode
 from hone.models.scripted import Scripted, call, lines
 from hone.tools.wrappers import SafeTool
 from tests.rig import Memory, Puppet, agent, asked, take_turn

@@ -225,7 +225,8 @@ from pathlib import Path
 from hone.core.clock import SystemClock
 from hone.sandbox.output import Output, Spill
 from hone.sandbox.process import run
-from hone.sandbox.choice import NONE, Sandbox, known_modes
+from hone.sandbox.choice import NONE, Sandbox
+from hone.sandbox.examining import known_modes
 name, place, command = sys.argv[1:]
 mode = {each.name: each for each in (*known_modes(), NONE)}[name]
 spec = Sandbox().spec(Path(place, "folder"), Path(place, "scratch"))

@@ -1380,7 +1380,7 @@ MUTATIONS = (
     of(
         "sandbox: it is tried",
         "a mode is believed what it claims",
-        "sandbox/choice.py",
+        "sandbox/examining.py",
         "mode.claims - broken,",
         "mode.claims,",
         "tests/sandbox/test_choice.py",

@@ -26,7 +26,6 @@ from hone.core.turn import Stop, Turn
 from hone.core.visible import one_line, visible
 from hone.knowledge.keeper import Keeper
 from hone.knowledge.sections import find_past
-from hone.knowledge.wording import find_lessons
 from hone.runtime.session import Session
 from hone.runtime.task_runner import Form
 
@@ -36,6 +35,8 @@ Output = Iterable[str] | int | None
 
 FIND = "hone.cli.resuming:find_session"
 """Imported to continue a conversation."""
+FIND_LESSONS = "hone.knowledge.wording:find_lessons"
+"""Imported to show what was learned."""
 RECENT = 20
 """How many reviews to search for ones that nobody has seen."""
 
@@ -149,7 +150,8 @@ async def recap(hone: Hone, command: str) -> list[str]:
         recent = [job for job in await hone.jobs.jobs(RECENT) if job.ended and job.ended > spoken[0].updated]
         made = [await hone.ledger.entry(each) for job in recent for each in job.changes]
         active = [each for each in made if each.change.standing is ChangeState.ACTIVE]
-        told = [each.text or each.replaced for each in await find_lessons(hone.ledger, active)]
+        lessons = await import_object(FIND_LESSONS)(hone.ledger, active) if active else ()
+        told = [each.text or each.replaced for each in lessons]
         more = f" and {len(told) - 1:,} more" if len(told) > 1 else ""
         if told:
             return [f'✎ learned since you last spoke: "{one_line(told[0], 70)}"{more} · {command}']

@@ -41,7 +41,6 @@ from hone.core.trust import Trust
 from hone.core.turn import Returned, Stop, Turn
 from hone.core.value import replace
 from hone.core.visible import visible
-from hone.knowledge.wording import find_lessons, lesson_data
 from hone.runtime.permissions.rules import parse_rules
 from hone.runtime.session import Session
 from hone.settings import Settings, home_folder, read
@@ -53,6 +52,8 @@ ATTACH = "hone.runtime.pictures:attach"
 """Imported with the first image."""
 READ_FORM, ASK_FOR = "hone.cli.schema_file:read_form", "hone.runtime.returning:ask_for"
 """Imported for an answer that must fit a schema."""
+FIND_LESSONS, LESSON_DATA = "hone.knowledge.wording:find_lessons", "hone.knowledge.wording:lesson_data"
+"""Imported if a turn taught something."""
 SHOWN = "hone.web.events:shown"
 """Imported for programs that read events."""
 NOTHING: Mapping[str, Any] = {}
@@ -281,7 +282,10 @@ async def _lessons(hone: Hone, session: Session, before: ChangeId) -> Sequence[L
     """Return what was learned in this turn. It is in `hone log`, even if it cannot be read here."""
     with suppress(HoneError):
         made = await hone.ledger.entries(ChangeQuery(session=session.id, after=before))
-        return await find_lessons(hone.ledger, reversed(made))
+        found: Sequence[LessonText] = (
+            await import_object(FIND_LESSONS)(hone.ledger, reversed(made)) if made else ()
+        )
+        return found
     return ()
 
 
@@ -339,7 +343,7 @@ def as_object(
             "error": turn.error,
             "usage": usage,
             "calls": len(turn.usage),
-            "learned": [lesson_data(each) for each in lessons],
+            "learned": [import_object(LESSON_DATA)(each) for each in lessons],
             "learning": After.NONE if left is After.QUIET else left,
             **more,
         }

@@ -6,18 +6,16 @@ All paths are real: links are resolved.
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from hone.core.tool_context import ToolContext
 from hone.core.trust import Trust
 
 
-@dataclass
-class Reasons:
+class Reasons(Struct):
     """The reasons why results of one call are foreign: true for each that only lacks the owner's trust in
     `folder`. `confined` tells whether a command of this call can read nothing that would be foreign
     anyway."""

@@ -12,9 +12,10 @@ import struct
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+from msgspec import Struct
 
 from hone.core.loading import import_object
 from hone.core.visible import path_to_text
@@ -27,8 +28,7 @@ _OPENAT2 = 437
 _NO_MAGICLINKS, _NO_SYMLINKS, _BENEATH = 0x02, 0x04, 0x08
 
 
-@dataclass(slots=True)
-class Place:
+class Place(Struct):
     """A name in an open folder. `missing` are the folders between the two that do not exist yet."""
 
     path: Path

@@ -4,14 +4,11 @@ The decision depends on the trust of the sources. Suspicious wording is only a h
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from msgspec import Struct
-
 from hone.core.errors import Refused
-from hone.core.ledger import MEMORY, PROJECT, USER, Actor, Author, ChangeState
+from hone.core.ledger import Actor, Author, ChangeState
 from hone.core.screen import find_new, screen
 from hone.core.trust import Trust, lowest
 from hone.core.value import replace
@@ -20,6 +17,7 @@ from hone.knowledge.cues import takes_back
 from hone.knowledge.quoting import quotes
 from hone.knowledge.resemblance import is_same_subject
 from hone.knowledge.skills import folder
+from hone.knowledge.verdicts import LearningMode, Verdict
 
 Edit = TypeVar("Edit", bound=journal.Edit | folder.Edit)
 
@@ -28,8 +26,6 @@ _WORDS = ("text", "replace", "content")
 NOTHING: Mapping[str, Sequence[str]] = MappingProxyType({})
 Quoted = Callable[[str, Sequence[str]], bool]
 
-LAG = 0.2
-"""Seconds by which the journal's files may lag behind an agent's changes."""
 FOREIGN = "it rests on foreign text"
 TRUSTED = "what it rests on is trusted by now"
 BROUGHT = "it was brought in from elsewhere"
@@ -39,43 +35,6 @@ PROPOSED = "another agent proposes it"
 SECOND = "a second person must approve it"
 FAULTS = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
 """Errors that comparing texts may raise. In that case nothing counts as the owner's word."""
-
-
-class LearningMode(StrEnum):
-    """What the owner lets an actor do without asking."""
-
-    AUTO = "auto"
-    ASK = "ask"
-    OFF = "off"
-
-
-class Verdict(Struct, frozen=True):
-    """`cause` says why a change is pending. A `confirmed` change rests on what the owner said or did."""
-
-    standing: ChangeState
-    confirmed: bool = False
-    cause: str = ""
-
-
-class KeeperRules(Struct, frozen=True):
-    """The owner's rules. `limits` are characters by part of the journal (0: switched off); `modes` apply by
-    actor, `merges` to the curator's rewrites. `closed` says why nothing can be changed, if so. `platform` is
-    the kind of program that makes changes; empty for the command line. The journal's files may lag behind an
-    agent's changes by `lag` seconds: quick successive changes are then published once."""
-
-    limits: Mapping[str, int]
-    modes: Mapping[Actor, LearningMode]
-    closed: str = ""
-    merges: LearningMode = LearningMode.ASK
-    platform: str = ""
-    lag: float = 0.0
-
-    def sign(self, author: Author) -> Author:
-        """Return the author with the program that makes the change. A client brings its own name."""
-        return replace(author, platform=author.platform or self.platform)
-
-
-DEFAULTS = KeeperRules({MEMORY: 2_200, USER: 1_375, PROJECT[:-1]: 2_200}, {})
 
 
 def judge(

@@ -26,9 +26,9 @@ from hone.core.messages import digest
 from hone.core.skill import ARCHIVED
 from hone.core.value import replace
 from hone.core.visible import visible
-from hone.knowledge.admission import Verdict
 from hone.knowledge.journal import lines
 from hone.knowledge.merge import Clash, by_entry, merge
+from hone.knowledge.verdicts import Verdict
 
 Files = Mapping[str, bytes]
 """The contents of a target, by path; @facts included."""

@@ -28,9 +28,10 @@ from hone.core.trust import Trust
 from hone.core.value import replace
 from hone.core.waiting import uninterrupted
 from hone.knowledge import folding
-from hone.knowledge.admission import LearningMode, Verdict, judge_routine
+from hone.knowledge.admission import judge_routine
 from hone.knowledge.folding import Step
 from hone.knowledge.keeper import Keeper
+from hone.knowledge.verdicts import LearningMode, Verdict
 from hone.stores.question import words
 
 PATH = "@memory"

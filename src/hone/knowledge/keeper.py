@@ -7,7 +7,7 @@ disk is old, and the next process that reads it publishes it again.
 
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
-from functools import wraps
+from functools import cached_property, wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from hone.core.clock import Clock
@@ -31,36 +31,23 @@ from hone.core.skill import SkillOrigin
 from hone.core.value import replace
 from hone.core.waiting import repeat, uninterrupted
 from hone.files.tree import FileTree
-from hone.knowledge import folding, journal, places
-from hone.knowledge.admission import (
-    DEFAULTS,
-    KeeperRules,
-    LearningMode,
-    Verdict,
-    check,
-    clean,
-    confirm_quoted,
-    defer,
-    judge,
-    judge_routine,
-    stricter,
-)
-from hone.knowledge.cues import asks_to_change
+from hone.knowledge import deferred, folding, journal, places
 from hone.knowledge.file_sync import FileSync
 from hone.knowledge.folding import Batch, Draft, Files, Loaded, Step, load_steps
-from hone.knowledge.noting import Noting, read_ahead
-from hone.knowledge.own_words import Edits
 from hone.knowledge.skills import bundled, folder
 from hone.knowledge.skills.facts import facts, find_protection, new_lines, split_facts, touches_scripts
 from hone.knowledge.skills.naming import check_name
 from hone.knowledge.staging import StagedLedger
-from hone.knowledge.vetting import AGENTS, SharedEntries, Vetting
-from hone.knowledge.withdrawn import Withdrawals
+from hone.knowledge.verdicts import AGENTS, DEFAULTS, KeeperRules, LearningMode, Verdict
 
 if TYPE_CHECKING:
     from hone.core.embedding import Meanings
     from hone.knowledge.copies import Copies
+    from hone.knowledge.noting import Noting
+    from hone.knowledge.own_words import Edits
     from hone.knowledge.served import ServedKnowledge
+    from hone.knowledge.vetting import SharedEntries, Vetting
+    from hone.knowledge.withdrawn import Withdrawals
 
 OWNER = Author(Actor.OWNER)
 
@@ -101,7 +88,7 @@ class Keeper:
         rules: KeeperRules = DEFAULTS,
         meanings: "Meanings | None" = None,
         sessions: Sessions | None = None,
-        shared: SharedEntries | None = None,
+        shared: "SharedEntries | None" = None,
     ) -> None:
         self.ledger = ledger
         self.rules = rules
@@ -110,17 +97,23 @@ class Keeper:
         self._meanings = meanings
         self._sessions = sessions
         self._shared = shared
-        self._vetting = Vetting(ledger, meanings, sessions, shared)
         self._recorded: Mapping[str, bytes] = {}  # contents of the last changes, by digest
-        self._noting = Noting(self._load, self._vetting, clock, rules.limits)
         self.file_sync = (
             FileSync(ledger, disk, clock, say, alone=bool(rules.closed))
             if isinstance(disk, FileTree)
             else disk
         )
 
+    @cached_property
+    def _vetting(self) -> "Vetting":
+        return deferred.vetting.Vetting(self.ledger, self._meanings, self._sessions, self._shared)
+
+    @cached_property
+    def _noting(self) -> "Noting":
+        return deferred.noting.Noting(self._load, self._vetting, self._clock, self.rules.limits)
+
     @property
-    def withdrawals(self) -> Withdrawals:
+    def withdrawals(self) -> "Withdrawals":
         """What the owner took back."""
         return self._vetting.withdrawals
 
@@ -244,16 +237,16 @@ class Keeper:
         return (await self._record([draft], author, Verdict(ChangeState.ACTIVE, True, "")))[0]
 
     async def note(
-        self, edits: Edits, author: Author, kind: ChangeKind | None = None, *, moved: ChangeId | None = None
+        self, edits: "Edits", author: Author, kind: ChangeKind | None = None, *, moved: ChangeId | None = None
     ) -> Sequence[Entry]:
         """Change the journal: all of the edits or none. If they move an entry that change `moved` added, they
         are undone together, too. Raises Refused or StoreError."""
-        read_ahead(edits, author)
+        deferred.noting.read_ahead(edits, author)
         return await self._note(edits, author, kind, moved)
 
     @exclusive
     async def _note(
-        self, edits: Edits, author: Author, kind: ChangeKind | None, moved: ChangeId | None
+        self, edits: "Edits", author: Author, kind: ChangeKind | None, moved: ChangeId | None
     ) -> Sequence[Entry]:
         made = await self._noting.prepare(edits, author, kind, self._mode(author))
         # An entry that replaces several is undone as one.
@@ -266,21 +259,23 @@ class Keeper:
     @exclusive
     async def edit_skill(self, name: str, edit: folder.Edit, author: Author) -> Entry:
         """Change a skill. Raises Refused, Conflict or StoreError."""
-        edit, flags = clean(edit)
+        admission = deferred.admission
+        edit, flags = admission.clean(edit)
         held = await self.sync(skill(check_name(name)))
         before = held or bundled.files(name)
-        corrects, asked = edit.kind in folder.CORRECTIONS, asks_to_change(name, author.quotes)
+        corrects, asked = edit.kind in folder.CORRECTIONS, deferred.cues.asks_to_change(name, author.quotes)
         known = facts(before) if before else None
         cause = find_protection(name, known, author.actor, asked=asked, corrects=corrects)
         copy = corrects and before and (author.actor in AGENTS or not held)
         origin = SkillOrigin.USER if asked or author.actor is Actor.OWNER else SkillOrigin.AGENT
         after = folder.apply(name, folder.copied(name, before, origin) if copy else before, edit)
-        odd, scripts = (*flags, *check(before, after)), bool(touches_scripts(before, after))
-        verdict = judge(author, self._mode(author), entries=None, flags=odd, scripts=scripts)
+        odd, scripts = (*flags, *admission.check(before, after)), bool(touches_scripts(before, after))
+        verdict = admission.judge(author, self._mode(author), entries=None, flags=odd, scripts=scripts)
         draft = Draft(skill(name), edit.kind, held, after)
         if author.actor in AGENTS:
             cause = cause or await self._vetting.examine_skill(draft, author)
-        verdict = confirm_quoted(defer(verdict, cause), new_lines(before, after), author)
+        verdict = admission.defer(verdict, cause)
+        verdict = admission.confirm_quoted(verdict, new_lines(before, after), author)
         return (await self._record([draft], author, verdict))[0]
 
     async def _skill_files(self, name: str) -> Files:
@@ -364,6 +359,7 @@ class Keeper:
         return entries
 
     async def _draft_batch(self, batch: Batch) -> tuple[Sequence[Draft], Verdict]:
+        admission = deferred.admission
         drafts: list[Draft] = []
         flags: list[str] = []
         scripts = False
@@ -376,15 +372,15 @@ class Keeper:
             if gone := sorted(path for path in before if not path.startswith("@") and path not in move.after):
                 raise Refused(f"The skill {move.name} would lose {', '.join(gone)}; nothing of it was done.")
             after = folder.apply(move.name, before, folder.SetFiles(move.after))
-            flags += check(before, after)
+            flags += admission.check(before, after)
             scripts = scripts or bool(touches_scripts(before, after))
             target = skill(move.name)
             drafts.append(Draft(target, move.kind, before, after, reason=move.reason, sources=move.sources))
         mode = self._mode(batch.author)
         if batch.counted:
-            return drafts, judge_routine(batch.author, mode)
-        mode = stricter(mode, self.rules.merges)
-        return drafts, judge(batch.author, mode, entries=None, flags=flags, scripts=scripts)
+            return drafts, admission.judge_routine(batch.author, mode)
+        mode = admission.stricter(mode, self.rules.merges)
+        return drafts, admission.judge(batch.author, mode, entries=None, flags=flags, scripts=scripts)
 
     @exclusive
     async def undo(self, id: ChangeId, author: Author = OWNER) -> Entry:

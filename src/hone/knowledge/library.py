@@ -28,10 +28,10 @@ from hone.core.skill import (
 from hone.core.value import replace
 from hone.core.visible import one_line, visible
 from hone.files.tree import TICK, Seen
-from hone.knowledge import places
+from hone.knowledge import deferred, places
 from hone.knowledge.folding import Draft, Files, was_aged
 from hone.knowledge.keeper import Keeper
-from hone.knowledge.skills import bundled, similar
+from hone.knowledge.skills import bundled
 from hone.knowledge.skills.document import decode, parse
 from hone.knowledge.skills.facts import facts, split_facts
 from hone.knowledge.skills.naming import SHAPE
@@ -40,6 +40,7 @@ from hone.prompt.compose import has_more_skills
 
 if TYPE_CHECKING:
     from hone.core.embedding import Meanings
+    from hone.knowledge.skills.similar import Candidate, Fit
 
 Settle = Callable[[Sequence[str]], Awaitable[None]]
 """Checks skills that have checks, unless their files have passed, and switches off those that fail."""
@@ -208,26 +209,26 @@ class Library:
             return (await self.ranked("")).skills[:limit]
         return [fit.skill for fit in (await self.rank(query))[:limit]]
 
-    async def rank(self, query: str, *, small: bool = True) -> Sequence[similar.Fit]:
+    async def rank(self, query: str, *, small: bool = True) -> "Sequence[Fit]":
         """Return the skills that fit these words, best first, and how well they fit. Search for `small`
         words, too, if no skill has any of the others."""
         names, fresh = await self._look_around()
         await self._adopt(fresh)
-        ranked = similar.rank(query, *await self._candidates(query, names, small=small))
+        ranked = deferred.similar.rank(query, *await self._candidates(query, names, small=small))
         return await self._compare_meanings(query, ranked) if self._meanings else ranked
 
-    async def _compare_meanings(self, query: str, ranked: Sequence[similar.Fit]) -> Sequence[similar.Fit]:
+    async def _compare_meanings(self, query: str, ranked: "Sequence[Fit]") -> "Sequence[Fit]":
         assert self._meanings is not None
-        first = [f"{fit.skill.name}: {fit.skill.description}" for fit in ranked[: similar.MEANT]]
+        first = [f"{fit.skill.name}: {fit.skill.description}" for fit in ranked[: deferred.similar.MEANT]]
         asked = await self._meanings.vectors([query], "question")
         passages = await self._meanings.vectors(first) if asked else ()
         similarity = import_object("hone.core.embedding:similarity")  # most homes have no embedder
-        return similar.blend(ranked, [similarity(asked[0], each) for each in passages])
+        return deferred.similar.blend(ranked, [similarity(asked[0], each) for each in passages])
 
     async def match(self, words: str) -> Sequence[ListedSkill]:
         """Return the skills that are close enough to a user's words to be named unasked, best first. Small
         words alone bring none close enough."""
-        return similar.choose_close(await self.rank(words, small=False))
+        return deferred.similar.choose_close(await self.rank(words, small=False))
 
     async def suggest(self, words: str, messages: Iterable[Message], system: str) -> str:
         """Return the note for a user's words: the skills that may fit, if any."""
@@ -241,12 +242,13 @@ class Library:
         names, fresh = await self._look_around()
         await self._adopt(fresh)
         candidates, _ = await self._candidates(f"{name} {description}", names)
-        return similar.similar(name, description, candidates)
+        return deferred.similar.similar(name, description, candidates)
 
     async def _candidates(
         self, query: str, names: Collection[str], *, small: bool = True
-    ) -> tuple[Sequence[similar.Candidate], SkillMatches]:
+    ) -> "tuple[Sequence[Candidate], SkillMatches]":
         """Return candidates with their words, including all bundled skills."""
+        similar = deferred.similar
         matches = await self._catalog.search(similar.content_words(query), similar.CANDIDATES)
         if small and not matches.found:
             matches = await self._catalog.search(similar.words(query), similar.CANDIDATES)

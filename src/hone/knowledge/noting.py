@@ -14,25 +14,15 @@ from hone.core.errors import AlreadyKnown, Refused
 from hone.core.ledger import MEMORY, USER, Author, ChangeKind, ChangeState, Target
 from hone.core.value import replace
 from hone.knowledge import journal, places, validity
-from hone.knowledge.admission import (
-    FAULTS,
-    FOREIGN,
-    TRUSTED,
-    LearningMode,
-    Verdict,
-    check,
-    clean,
-    confirm_quoted,
-    defer,
-    judge,
-)
+from hone.knowledge.admission import FAULTS, FOREIGN, TRUSTED, check, clean, confirm_quoted, defer, judge
 from hone.knowledge.cues import asks_to_change, is_negative_claim
 from hone.knowledge.folding import Draft, Files, Loaded
 from hone.knowledge.own_words import Edits, check_words, put_in_own_words
 from hone.knowledge.quoting import quotes
 from hone.knowledge.resemblance import gist
 from hone.knowledge.skills.facts import facts, find_protection, new_lines, touches_scripts
-from hone.knowledge.vetting import AGENTS, Vetted, Vetting
+from hone.knowledge.verdicts import AGENTS, LearningMode, Verdict
+from hone.knowledge.vetting import Vetted, Vetting
 
 
 class Prepared(Struct, frozen=True):

@@ -26,9 +26,7 @@ from hone.core.transcript import Source
 from hone.core.trust import Trust
 from hone.core.turn import Origin
 from hone.core.visible import one_line
-from hone.knowledge import journal, places
-from hone.knowledge.cues import asks_to_keep
-from hone.knowledge.evidence import locate
+from hone.knowledge import deferred, journal, places
 from hone.knowledge.library import Library
 from hone.knowledge.skills import folder
 from hone.knowledge.skills.document import parse
@@ -188,7 +186,7 @@ def managing_tool(library: Library, home: str, source: Source | None) -> Tool:
             if action == "create":
                 await _compare(name, text)
             by = author(context, evidence, reason, source)
-            origin = SkillOrigin.USER if asks_to_keep(by.quotes) else SkillOrigin.AGENT
+            origin = SkillOrigin.USER if deferred.cues.asks_to_keep(by.quotes) else SkillOrigin.AGENT
             edit = _skill_edit(action, file, text, find, home, origin)
             entry = await library.keeper.edit_skill(name, edit, by)
             if not isinstance(edit, folder.Create):
@@ -236,7 +234,7 @@ def author(context: ToolContext, claims: Sequence[str], reason: str, source: Sou
     """Return the caller, and what the call rests on. Raises Refused for words that nobody said."""
     header = context.header
     source = source or Source(header.id, context.transcript)
-    located = locate(claims, source)
+    located = deferred.evidence.locate(claims, source)
     return Author(
         ACTORS.get(header.origin, Actor.AGENT),
         header.id,

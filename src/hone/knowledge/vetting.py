@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from hone.core.errors import AlreadyKnown, Refused
-from hone.core.ledger import MEMORY, USER, Actor, Author, ChangeId, Entry, Ledger, Target
+from hone.core.ledger import MEMORY, USER, Author, ChangeId, Entry, Ledger, Target
 from hone.core.loading import import_object
 from hone.core.ports import Sessions
 from hone.core.value import replace
@@ -41,6 +41,7 @@ from hone.knowledge.resemblance import (
 from hone.knowledge.sentences import sentences
 from hone.knowledge.skills import bundled
 from hone.knowledge.skills.claims import find_claims
+from hone.knowledge.verdicts import AGENTS
 from hone.knowledge.withdrawn import (
     SHOWN,
     Withdrawal,
@@ -63,9 +64,6 @@ if TYPE_CHECKING:
 
 NEARNESS = "hone.knowledge.nearness:Nearness"
 """Imported if an embedder is set."""
-AGENTS = frozenset({Actor.AGENT, Actor.REVIEW, Actor.CURATOR, Actor.CLIENT})
-"""The actors whose changes are vetted. An owner may repeat and contradict, and an experiment only
-proposes."""
 CLAIM = (
     "Not saved: a claim that something does not work goes out of date, and then keeps you from trying again. "
     "Save the fix or the workaround, or nothing. If the user said it, quote the user and use no other words."

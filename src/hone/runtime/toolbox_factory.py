@@ -21,7 +21,6 @@ from hone.models.http.addresses import public_only
 from hone.runtime.guardrails import Guard, MonitoredGuard, Remember, RememberingGuard
 from hone.runtime.model_factory import open_keys
 from hone.sandbox.choice import Sandbox
-from hone.sandbox.report import describe_view
 from hone.settings import Settings
 from hone.tools.define import Function, as_tool
 from hone.tools.delegate import delegate_tool
@@ -34,6 +33,8 @@ from hone.tools.wrappers import Capped, Permitted, SafeTool, Withholding
 
 DANGER = "hone.runtime.danger:danger"
 """The detector of dangerous commands, imported with the first command."""
+DESCRIBE_VIEW = "hone.sandbox.report:describe_view"
+"""Imported for `hone doctor`."""
 PAGE_BOUNDS = ReplyBounds(first_byte=20.0, settable=False)
 """How long a web server may stay silent."""
 
@@ -148,7 +149,7 @@ class ToolboxFactory:
         """Tell whether commands are confined in a folder, and what there is to say about it."""
         spec = self.sandbox.spec(folder)
         choice = await self.sandbox.choose(spec)
-        view = describe_view(folder, self.sandbox, choice, self._ground.clock)
+        view = import_object(DESCRIBE_VIEW)(folder, self.sandbox, choice, self._ground.clock)
         return not choice.missing(network=False), [*await self.sandbox.describe(spec), *view]
 
     def wall(self, tool: Tool) -> Tool:

@@ -2,6 +2,7 @@
 
 workspace  a folder with its commands: builds on all the others
 choice     tries the modes in order and uses the first that holds: Sandbox
+examining  names the modes of this machine, and runs a trial of one
 spec       the values: SandboxSpec, Claim, Launch, SandboxMode
 mounts     arranges what is written, read, sealed and hidden
 modes      turns a SandboxSpec into a bubblewrap command line or into Landlock rules

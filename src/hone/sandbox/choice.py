@@ -5,22 +5,16 @@ import sys
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 from weakref import WeakSet
 
 from msgspec import Struct
 
-from hone.core import seldom
 from hone.core.clock import Clock, SystemClock
 from hone.core.loading import import_object
 from hone.core.value import replace
-from hone.sandbox.host_view import HostView, survey
-from hone.sandbox.modes import Bubblewrap, LandlockFence
-from hone.sandbox.output import Output, Spill
-from hone.sandbox.process import run
-from hone.sandbox.protection import Protection
 from hone.sandbox.spec import (
     ALL,
-    PATH,
     Claim,
     Launch,
     SandboxAccess,
@@ -29,16 +23,13 @@ from hone.sandbox.spec import (
     SandboxUnavailable,
 )
 
-TRIAL = "hone.sandbox.trial:bait"
+if TYPE_CHECKING:
+    from hone.sandbox.host_view import HostView
+    from hone.sandbox.protection import Protection
+
+MODES, EXAMINE = "hone.sandbox.examining:known_modes", "hone.sandbox.examining:examine"
+DESCRIBE, SURVEY = "hone.sandbox.examining:describe", "hone.sandbox.host_view:survey"
 """Imported with the first command: most starts run none."""
-_DEADLINE = 20.0
-_NOT_ROOT = "run Hone as an ordinary user"
-_LANDLOCK = "Linux 6.12 or newer with Landlock switched on, on x86_64 or aarch64"
-_REMEDIES = {
-    "bubblewrap": "the package bubblewrap and user namespaces",
-    "landlock with mounts": f"{_LANDLOCK}, and user namespaces",
-    "landlock": _LANDLOCK,
-}
 
 
 class SandboxChoice(Struct, frozen=True):
@@ -68,23 +59,6 @@ def refuse(_argv: Sequence[str], _spec: SandboxSpec) -> Launch:
 
 
 REFUSING = SandboxMode("none that holds", frozenset(), refuse)
-
-
-def known_modes() -> list[SandboxMode]:
-    """Return the existing modes, strictest first."""
-    if sys.platform != "linux":
-        return []
-    root = os.geteuid() == 0
-    down = ", root's rights dropped" if root else ""
-    bwrap = seldom.shutil.which("bwrap", path=PATH)
-    mounting = LandlockFence(drop=root, mounts=True)
-    found = [SandboxMode(f"landlock with mounts{down}", ALL, mounting.wrap, seals=True, enters=not root)]
-    if bwrap:
-        bubble = Bubblewrap(bwrap, seldom.shutil.which("prlimit", path=PATH), drop=root)
-        found.insert(0, SandboxMode(f"bubblewrap{down}", ALL, bubble.wrap, seals=True))
-    if not root:  # root needs no user namespaces, and can mount wherever a sandbox is possible at all
-        found.append(SandboxMode("landlock", ALL, LandlockFence(drop=False, mounts=False).wrap))
-    return found
 
 
 class Sandbox:
@@ -129,18 +103,22 @@ class Sandbox:
 
     @cached_property
     def _modes(self) -> Sequence[SandboxMode]:
-        return known_modes() if self._given is None else self._given
+        found: Sequence[SandboxMode] = import_object(MODES)() if self._given is None else self._given
+        return found
 
-    def survey(self, folder: Path) -> HostView:
+    def survey(self, folder: Path) -> "HostView":
         """Find what commands in a folder see of the user's machine. This takes some milliseconds."""
-        return survey(folder.resolve(), self._access(folder), self._hidden, os.environ)
+        found: HostView = import_object(SURVEY)(
+            folder.resolve(), self._access(folder), self._hidden, os.environ
+        )
+        return found
 
     def spec(
         self,
         folder: Path,
         scratch: Path | None = None,
         writable: tuple[Path, ...] = (),
-        around: HostView | None = None,
+        around: "HostView | None" = None,
     ) -> SandboxSpec:
         """Return the specification. Hone's interpreter runs in the sandbox; Hone's code and login files
         cannot be changed in it."""
@@ -180,67 +158,12 @@ class Sandbox:
 
     async def examine(self, mode: SandboxMode, spec: SandboxSpec) -> SandboxChoice:
         """Try a mode once."""
-        spec = spec if mode.seals else replace(spec, guarded=())
-        output = Output(Spill(Path(os.devnull), ""))
-        try:
-            tmp = mode.wrap([], spec).tmp
-            with import_object(TRIAL)(spec) as laid:
-                launch = mode.wrap(laid.attempt(self._bare, spec, tmp), spec)
-                ended = await run(launch, output=output, clock=self._clock, timeout=_DEADLINE)
-                broken = laid.broken(ended.output)
-        except (OSError, SandboxUnavailable) as error:
-            return SandboxChoice(mode, frozenset(), str(error))
-        if broken is None:
-            said = ended.output.strip().splitlines() or [f"it ended with {ended.code}"]
-            return SandboxChoice(mode, frozenset(), said[-1])
-        reached = ", ".join(sorted(broken & mode.claims))
-        return SandboxChoice(mode, mode.claims - broken, f"a trial reached {reached}" if reached else "")
+        found: SandboxChoice = await import_object(EXAMINE)(mode, spec, self._bare, self._clock)
+        return found
 
     async def describe(self, spec: SandboxSpec) -> list[str]:
         """Describe for `hone doctor` what is in force, what each other mode lacks, and how to get it."""
         findings = [await self.examine(mode, spec) for mode in self._modes]
         choice = await self.choose(spec)
-        kept = ", ".join(sorted(choice.held))
-        lines = [f"sandbox: {choice.mode.name}" + (f"; out of a command's reach: {kept}" if kept else "")]
-        if choice.missing(network=False):
-            lines.append(
-                f"every command asks first, because it could reach {', '.join(sorted(ALL - choice.held))}"
-            )
-        lines += [f"{each.mode.name}: {_state(each)}" for each in findings if each.mode is not choice.mode]
-        names = [finding.mode.name for finding in findings]
-        for kind in ("bubblewrap", "landlock"):
-            if not any(name.startswith(kind) for name in names):
-                lines.append(f"{kind}: not found; it needs {_REMEDIES[kind]}")
+        lines: list[str] = import_object(DESCRIBE)(findings, choice)
         return lines
-
-
-_SWITCHES = {
-    "kernel/apparmor_restrict_unprivileged_userns": "1",
-    "kernel/unprivileged_userns_clone": "0",
-    "user/max_user_namespaces": "0",
-}
-"""Kernel settings under which an ordinary user cannot create user namespaces."""
-
-
-def _switched_off() -> str:
-    found = [name for name, value in _SWITCHES.items() if _setting(name) == value]
-    return (
-        f" (this machine has {', '.join(f'{each} = {_SWITCHES[each]}' for each in found)})" if found else ""
-    )
-
-
-def _setting(name: str) -> str:
-    try:
-        return Path("/proc/sys", name).read_text().strip()
-    except OSError:
-        return ""
-
-
-def _state(finding: SandboxChoice) -> str:
-    if finding.held == ALL:
-        return "works as well"
-    name = finding.mode.name.partition(",")[0]
-    remedy = f"it needs {_REMEDIES.get(name, 'repair')}"
-    remedy += _switched_off() if name != "landlock" else ""
-    other = f", or {_NOT_ROOT}" if "root" in finding.mode.name else ""
-    return f"does not hold ({finding.complaint}); {remedy}{other}"

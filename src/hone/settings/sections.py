@@ -10,6 +10,8 @@ from hone.core import seldom
 from hone.core.loading import import_object
 from hone.sandbox.spec import SandboxAccess, check_access, real_path
 
+HONCHO_KEY = "HONCHO_API_KEY"
+"""The variable that may choose a memory backend where none is set."""
 SMALLEST_WINDOW = 4_000
 """Tokens. Less does not hold the prompt."""
 Network = Literal["ask", "allow", "never"]
@@ -192,6 +194,10 @@ class Memory(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Whose memories they are. Empty: the user who is logged in."""
     deadline: float = 0.3
     """Seconds that a turn waits for memories."""
+
+    @property
+    def may_have_backend(self) -> bool:
+        return bool(self.backend or os.environ.get(HONCHO_KEY))
 
 
 class Learning(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -6,13 +6,12 @@ import re
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from fnmatch import translate
 from itertools import chain, islice, product
 from pathlib import Path
 from typing import Annotated
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from hone.core.permissions import Action
 from hone.core.permit import Effect
@@ -77,8 +76,7 @@ class IgnoreRule(Struct, frozen=True):
     folders: bool
 
 
-@dataclass(slots=True)
-class Search:
+class Search(Struct):
     """A search: its pattern, counts of what was left out, and the label of what was found."""
 
     regex: re.Pattern[str] | None

@@ -5,9 +5,9 @@ import os
 import signal
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
-from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 from msgspec import Struct
@@ -15,6 +15,7 @@ from msgspec import Struct
 from hone.core import seldom
 from hone.core.clock import Clock
 from hone.core.errors import HoneError
+from hone.core.loading import import_object
 from hone.core.messages import sound
 from hone.core.permissions import Mode
 from hone.core.permit import Effect
@@ -23,12 +24,16 @@ from hone.core.tool_context import ToolContext
 from hone.core.trust import Trust
 from hone.core.work import Work
 from hone.sandbox.choice import NONE, Sandbox, SandboxChoice
-from hone.sandbox.process import Ended, Running
 from hone.sandbox.spec import PATH, Claim, Launch, SandboxUnavailable
-from hone.sandbox.workspace import Workspace
 from hone.tools.define import tool
 from hone.tools.doubts import CommandRequest, Judge
 
+if TYPE_CHECKING:
+    from hone.sandbox.process import Ended, Running
+    from hone.sandbox.workspace import Workspace
+
+WORKSPACE = "hone.sandbox.workspace:Workspace"
+"""Imported with the first command."""
 LONGEST = 100_000
 """The most bytes of a command; the system allows a little more in one argument."""
 MOST = 20
@@ -50,7 +55,7 @@ class BackgroundProcess(Struct, frozen=True):
     """A process in the background."""
 
     command: str
-    running: Running
+    running: "Running"
     choice: SandboxChoice
     network: bool
 
@@ -60,20 +65,27 @@ class BackgroundProcess(Struct, frozen=True):
         return f"running for {self.running.seconds:.0f} s" if code is None else f"ended: {named(code)}"
 
 
-@dataclass
 class Shell:
     """The tools that run commands, and what they share. Close it with its session."""
 
-    workspace: Workspace
-    danger: Judge
-    work: Work
-    place: str = field(init=False)
-    jobs: dict[str, BackgroundProcess] = field(default_factory=dict)
-    _last: int = 0
-    _watching: set[asyncio.Task[None]] = field(default_factory=set)
+    def __init__(
+        self, folder: Path, sandbox: Sandbox, danger: Judge, work: Work, clock: Clock | None = None
+    ) -> None:
+        self.folder = folder.resolve()
+        self.place = str(self.folder)
+        self.danger = danger
+        self.work = work
+        self.jobs: dict[str, BackgroundProcess] = {}
+        self._sandbox = sandbox
+        self._clock = clock
+        self._last = 0
+        self._watching: set[asyncio.Task[None]] = set()
 
-    def __post_init__(self) -> None:
-        self.place = str(self.workspace.folder)
+    @cached_property
+    def workspace(self) -> "Workspace":
+        """Where commands run. It is made with the first one."""
+        made: Workspace = import_object(WORKSPACE)(self.folder, self._sandbox, self._clock)
+        return made
 
     @property
     def tools(self) -> Sequence[Tool]:
@@ -82,14 +94,15 @@ class Shell:
 
     async def close(self) -> None:
         self.jobs.clear()
-        await self.workspace.close()
+        if "workspace" in vars(self):
+            await self.workspace.close()
         await asyncio.gather(*self._watching, return_exceptions=True)
 
     def trust(self, text: str, choice: SandboxChoice, *, network: bool) -> Trust:
         """Return the best label that a command's output may carry."""
         if network or Claim.NETWORK not in choice.held:
             return Trust.FOREIGN
-        return self.work.labels.of_output(self.workspace.folder, text)
+        return self.work.labels.of_output(self.folder, text)
 
     def launch(
         self, argv: Sequence[str], choice: SandboxChoice, context: ToolContext, *, network: bool
@@ -98,9 +111,9 @@ class Shell:
         return self.workspace.launch(argv, choice, network=network, read_only=only_looks(context))
 
     def around(self, text: str, context: ToolContext, *, network: bool) -> AbstractAsyncContextManager[None]:
-        return self.work.around_command(self.workspace.folder, text, context, network=network)
+        return self.work.around_command(self.folder, text, context, network=network)
 
-    def observe(self, stack: AsyncExitStack, running: Running) -> None:
+    def observe(self, stack: AsyncExitStack, running: "Running") -> None:
         """Keep the stack open until a background process has ended."""
 
         async def until_the_end() -> None:
@@ -131,7 +144,7 @@ class Shell:
 
     def argv(self, command: str) -> list[str]:
         shell = seldom.shutil.which("bash", path=PATH) or "/bin/sh"
-        return [shell, "-c", _SCRIPT, shell, command, self.place, str(self.workspace.folder)]
+        return [shell, "-c", _SCRIPT, shell, command, self.place, str(self.folder)]
 
     def arrive(self, report: bytes) -> str:
         """Adopt the folder where a command ended. Return a notice if it changed."""
@@ -150,7 +163,7 @@ def shell_tools(
     *,
     clock: Clock | None = None,
 ) -> Shell:
-    return Shell(Workspace(folder, sandbox, clock), danger, work)
+    return Shell(folder, sandbox, danger, work, clock)
 
 
 def _terminal(shell: Shell) -> Tool:
@@ -216,8 +229,6 @@ def _process(shell: Shell) -> Tool:
 
 
 def _code(shell: Shell) -> Tool:
-    workspace = shell.workspace
-
     @tool(effects={Effect.READ, Effect.WRITE, Effect.EXECUTE}, kind=ToolKind.CODE, network_flag="network")
     async def execute_code(
         context: ToolContext,
@@ -227,6 +238,7 @@ def _code(shell: Shell) -> Tool:
     ) -> Outcome:
         """Run Python in a sandbox. Returns what it prints and the value of the last line."""
         code = sound(code)
+        workspace = shell.workspace
         choice = await workspace.choice()
         request = CommandRequest("execute_code", code, choice, network, str(workspace.folder))
         no = await request.refusal(context, shell.danger)
@@ -246,13 +258,13 @@ def _code(shell: Shell) -> Tool:
     return execute_code
 
 
-def _is_ours(ended: Ended, *, network: bool) -> bool:
+def _is_ours(ended: "Ended", *, network: bool) -> bool:
     """Tell whether the result is all our own words: the command printed nothing, and reached nothing."""
     return not (ended.output or ended.notes or network)
 
 
 def told(
-    ended: Ended, choice: SandboxChoice, timeout: float, walls: str, trust: Trust, place: str = ""
+    ended: "Ended", choice: SandboxChoice, timeout: float, walls: str, trust: Trust, place: str = ""
 ) -> Outcome:
     """Describe the result. `walls` says which limits may have made it fail; `place` is the shell's new
     folder, if it changed."""

@@ -26,12 +26,12 @@ from hone.core.skill import SkillOrigin
 from hone.core.trust import Trust
 from hone.features.curator.consolidation import moves, read
 from hone.files.tree import FileTree
-from hone.knowledge.admission import KeeperRules, LearningMode
 from hone.knowledge.folding import Batch
 from hone.knowledge.journal import Add, Edit, Remove, ReplaceEntry
 from hone.knowledge.keeper import OWNER, Keeper
 from hone.knowledge.skills.document import write_document
 from hone.knowledge.skills.folder import Archive, Create, Patch, Restore, WriteFile
+from hone.knowledge.verdicts import KeeperRules, LearningMode
 from hone.stores.curator_runs import SqliteCuratorRuns
 from hone.stores.database import Database
 from hone.stores.ledger import SqliteLedger

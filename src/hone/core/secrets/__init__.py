@@ -58,7 +58,8 @@ def _far(lines: Sequence[str], away: range, furthest: int) -> int:
 
 
 def _redacted(text: str, *, by_line: bool) -> str:
-    if _WITHOUT.fullmatch(text):
+    # Of ASCII, the expression takes spaces only; to compile it for that would delay every first request.
+    if not text.strip() or (not text.isascii() and _WITHOUT.fullmatch(text)):
         return text
     text = without_keys(text, by_line=by_line)
     text = marked(text, find_seeds(text), by_line=by_line)

@@ -18,11 +18,11 @@ from hone.core.messages import digest
 from hone.core.regex import regex
 from hone.core.secrets import mask_password, passwords
 from hone.features.backends.guarded import GuardedBackend
+from hone.settings.sections import HONCHO_KEY as KEY
 from hone.settings.sections import Memory
 
 NULL, SQLITE, POSTGRES, HONCHO = "null", "sqlite", "postgres", "honcho"
 NAMES = (NULL, SQLITE, POSTGRES, HONCHO)
-KEY = "HONCHO_API_KEY"
 _HERE = regex(r"localhost|127(?:\.\d{1,3}){3}|\[?::1\]?|", re.IGNORECASE)
 _UNFIT = regex(r"[^A-Za-z0-9_-]+")
 FILE = "memories.db"

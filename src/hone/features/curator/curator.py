@@ -43,9 +43,10 @@ from hone.features.curator import consolidation
 from hone.features.curator.curated_skills import CuratedSkills, is_own, load_skills, question
 from hone.features.curator.reports import FOLDER, Reports
 from hone.features.curator.retention import TERMS, Aged, Grade, Terms, plan
-from hone.knowledge.admission import LearningMode, stricter
+from hone.knowledge.admission import stricter
 from hone.knowledge.folding import Batch, Move
 from hone.knowledge.library import Library
+from hone.knowledge.verdicts import LearningMode
 from hone.knowledge.wording import find_lessons
 from hone.learning.budget import USUAL, Bounds, spent
 from hone.models.wrappers import Metered

@@ -26,7 +26,6 @@ from hone.core.trust import Trust
 from hone.features.team.preparing import Preparing, check_shareable
 from hone.features.team.reading import SharedReader, find_sharer
 from hone.features.team.values import ENTRY, ShareReport, TeamProposal, may_undo
-from hone.knowledge.admission import KeeperRules
 from hone.knowledge.folding import load_steps
 from hone.knowledge.journal import Add, entries
 from hone.knowledge.keeper import Keeper
@@ -34,6 +33,7 @@ from hone.knowledge.places import is_journal, name_of
 from hone.knowledge.served import ServedKnowledge
 from hone.knowledge.skills.folder import SetFiles
 from hone.knowledge.validity import pin
+from hone.knowledge.verdicts import KeeperRules
 from hone.stores.home import Stores
 
 TEAM = "team"

@@ -9,7 +9,7 @@ from hone.core.ledger import MEMORY, USER, Actor, Author, Target, project
 from hone.core.secrets import redact
 from hone.core.trust import Trust
 from hone.core.visible import one_line, visible
-from hone.knowledge.admission import LearningMode
+from hone.knowledge.verdicts import LearningMode
 from hone.settings import Settings
 from hone.settings.sections import McpClientSettings
 from hone.web.api_keys import NAME

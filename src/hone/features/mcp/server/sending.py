@@ -16,9 +16,9 @@ from hone.core.topics import NAMES
 from hone.features.mcp.server.clients import Client
 from hone.features.mcp.server.reading import Part, Words
 from hone.knowledge import journal
-from hone.knowledge.admission import LearningMode
 from hone.knowledge.skills import bundled, folder
 from hone.knowledge.skills.document import parse
+from hone.knowledge.verdicts import LearningMode
 
 LARGEST = 4_000_000
 """The most bytes of a conversation."""

@@ -11,7 +11,7 @@ from hone.core.errors import HoneError
 from hone.features.mcp.server import reading, sending
 from hone.features.mcp.server.clients import Client, clear
 from hone.features.mcp.server.reading import Content
-from hone.knowledge.admission import LearningMode
+from hone.knowledge.verdicts import LearningMode
 from hone.rpc.messages import INVALID_PARAMS, RpcError
 
 Act = Callable[[Hone, Client, Any], Awaitable[str | Content]]
