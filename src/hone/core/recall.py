@@ -162,7 +162,8 @@ class _Wanted(Struct, frozen=True):
 
     def find(self, text: str) -> Iterator[tuple[int, int]]:
         """Where each begins and ends. One may be found twice."""
-        for match in self._likely(text) if text.isascii() else _WORD.finditer(text):
+        plain = text.replace("…", " ")  # an excerpt has it at its ends
+        for match in self._likely(plain) if plain.isascii() else _WORD.finditer(text):
             low = match[0].lower()
             if stem(low) in self.stems or (self.begun and low.startswith(self.begun)):
                 yield match.span()

@@ -6,7 +6,6 @@ of all that is asked for is a better place than one that shares a single word wi
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from heapq import nlargest
 from math import log
 
 from hone.stores.search_source import PlaceSource
@@ -30,6 +29,13 @@ Cover = dict[int, dict[str, float]]
 Values = Mapping[str, Mapping[int, float]]
 
 
+def first(scores: Mapping[int, float], count: int) -> list[int]:
+    """The best so many; of equals the latest."""
+    values = sorted(scores.values(), reverse=True)[:count]
+    able = [(score, id) for id, score in scores.items() if score >= values[-1]] if values else []
+    return [id for _, id in sorted(able, reverse=True)[:count]]
+
+
 def settled(source: PlaceSource, scores: Mapping[int, float]) -> dict[int, float]:
     """Long messages hold more words, so that a word in them tells less. A single one has no rival."""
     if len(scores) < 2:
@@ -42,7 +48,7 @@ def settled(source: PlaceSource, scores: Mapping[int, float]) -> dict[int, float
 
 def spread(source: PlaceSource, pool: Mapping[int, float], values: Values) -> dict[int, float]:
     """A message counts for more if those beside it fit, too, and may be found by them alone."""
-    best = nlargest(LOOKED, pool, key=pool.__getitem__)
+    best = sorted(pool, key=pool.__getitem__, reverse=True)[:LOOKED]
     own = dict(pool) | settled(source, {id: pool[id] for id in best})
     standing = _standing(source, own)
     among = Counter(chain for places in standing.values() for chain, _ in places)
@@ -55,10 +61,12 @@ def spread(source: PlaceSource, pool: Mapping[int, float], values: Values) -> di
         if len(places) <= PLACES:
             held = [term for term, of in values.items() if id in of]
             whole[id] += max(
-                _beside(place, id, said, own)
-                + around.get(place[0], 0.0)
-                - AROUND_IT * sum(cover[place[0]][term] for term in held)
-                for place in places
+                [
+                    _beside(place, id, said, own)
+                    + around.get(place[0], 0.0)
+                    - AROUND_IT * sum([cover[place[0]][term] for term in held])
+                    for place in places
+                ]
             )
     return whole | _found_beside(source, own, _words_around(standing, values, best))
 
@@ -109,7 +117,7 @@ def _found_beside(
     source: PlaceSource, own: Mapping[int, float], around: Mapping[int, float]
 ) -> dict[int, float]:
     """Neighbors of the best that hold none of the words."""
-    best = nlargest(SPREADING, own, key=lambda id: (own[id], id))
+    best = first(own, SPREADING)
     shares = {
         (content, chain, neighbor): weight
         for content, chain, neighbor, weight in _neighbors(source, best)

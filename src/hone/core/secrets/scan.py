@@ -47,7 +47,7 @@ class Anchors(Generic[Value]):
     def _search(self, text: str) -> Iterator[tuple[int, Value]]:
         lowered = one_byte_each(text).lower()
         for stem, anchors in self._stems.items():
-            at = lowered.find(stem)
+            at = lowered.find(stem) if stem in lowered else -1
             while at >= 0:
                 yield from _ends(lowered, at, anchors)
                 at = lowered.find(stem, at + len(stem))
