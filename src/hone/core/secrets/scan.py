@@ -5,7 +5,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Generic, TypeVar
 
 Value = TypeVar("Value")
-_STEMS = (b"pass", b"pwd", b"cookie", b"auth", b"user", b"webhook", b"token", b"sig")
+_STEMS = (
+    *(b"pass", b"pwd", b"cookie", b"auth", b"user", b"webhook", b"token", b"sig"),
+    *(b"mysql", b"secret", b"key", b"contrase", b"kode"),
+)
 """What many anchors contain. The text is searched once for a stem instead of once for each anchor."""
 
 _RECENT, _LONG, _HUGE = 4, 1_000, 100_000
