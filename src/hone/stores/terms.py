@@ -47,7 +47,7 @@ class WordIndex:
 
     def counts(self, terms: Iterable[Term], extra: Iterable[Term] = ()) -> dict[Term, int]:
         """In how many messages each stands, up to a bound, the rarest first."""
-        limits = dict.fromkeys(terms, COMMON) | dict.fromkeys(extra, EXTRA)
+        limits = dict.fromkeys(terms, COMMON) | dict.fromkeys(sorted(extra), EXTRA)
         return dict(sorted(self.source.count(limits).items(), key=itemgetter(1)))
 
     def worth(self, count: int) -> float:
