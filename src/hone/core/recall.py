@@ -161,7 +161,8 @@ class _Wanted(Struct, frozen=True):
 
     def find(self, text: str) -> Iterator[tuple[int, int]]:
         """Yield where each match begins and ends. A match may appear twice."""
-        for match in self._likely(text) if text.isascii() else _WORD.finditer(text):
+        plain = text.replace("…", " ")  # an excerpt has it at its ends
+        for match in self._likely(plain) if plain.isascii() else _WORD.finditer(text):
             low = match[0].lower()
             if stem(low) in self.stems or (self.begun and low.startswith(self.begun)):
                 yield match.span()

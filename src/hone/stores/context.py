@@ -6,7 +6,6 @@ everything in the question is a better match than one that shares a single word 
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from heapq import nlargest
 from math import log
 
 from hone.stores.search_source import PlaceSource
@@ -30,6 +29,13 @@ Cover = dict[int, dict[str, float]]
 Values = Mapping[str, Mapping[int, float]]
 
 
+def first(scores: Mapping[int, float], count: int) -> list[int]:
+    """Return the best ones, so many; among equals the latest."""
+    values = sorted(scores.values(), reverse=True)[:count]
+    able = [(score, id) for id, score in scores.items() if score >= values[-1]] if values else []
+    return [id for _, id in sorted(able, reverse=True)[:count]]
+
+
 def settled(source: PlaceSource, scores: Mapping[int, float]) -> dict[int, float]:
     """Lower the scores of long messages: they hold more words, so each word means less. A single one has no
     rival."""
@@ -43,7 +49,7 @@ def settled(source: PlaceSource, scores: Mapping[int, float]) -> dict[int, float
 
 def spread(source: PlaceSource, pool: Mapping[int, float], values: Values) -> dict[int, float]:
     """Raise the score of a message whose neighbors match, too. Neighbors alone can make it a match."""
-    best = nlargest(LOOKED, pool, key=pool.__getitem__)
+    best = sorted(pool, key=pool.__getitem__, reverse=True)[:LOOKED]
     own = dict(pool) | settled(source, {id: pool[id] for id in best})
     standing = _standing(source, own)
     among = Counter(chain for places in standing.values() for chain, _ in places)
@@ -56,10 +62,12 @@ def spread(source: PlaceSource, pool: Mapping[int, float], values: Values) -> di
         if len(places) <= PLACES:
             held = [term for term, of in values.items() if id in of]
             whole[id] += max(
-                _beside(place, id, said, own)
-                + around.get(place[0], 0.0)
-                - AROUND_IT * sum(cover[place[0]][term] for term in held)
-                for place in places
+                [
+                    _beside(place, id, said, own)
+                    + around.get(place[0], 0.0)
+                    - AROUND_IT * sum([cover[place[0]][term] for term in held])
+                    for place in places
+                ]
             )
     return whole | _found_beside(source, own, _words_around(standing, values, best))
 
@@ -110,7 +118,7 @@ def _found_beside(
     source: PlaceSource, own: Mapping[int, float], around: Mapping[int, float]
 ) -> dict[int, float]:
     """Return neighbors of the best messages that contain none of the words."""
-    best = nlargest(SPREADING, own, key=lambda id: (own[id], id))
+    best = first(own, SPREADING)
     shares = {
         (content, chain, neighbor): weight
         for content, chain, neighbor, weight in _neighbors(source, best)

@@ -12,8 +12,9 @@ from statistics import fmean
 
 from hone.core.embedding import SCALE
 from hone.core.recall import Query
+from hone.stores.context import first
 from hone.stores.question import ParsedQuestion
-from hone.stores.ranking import Ranked, first
+from hone.stores.ranking import Ranked
 from hone.stores.search_source import VectorSource, WordSource
 from hone.stores.window import bounds, days
 

@@ -164,6 +164,8 @@ def words(text: str) -> list[str]:
 
 def bare(word: str) -> str:
     """Return a text without accents."""
+    if word.isascii():
+        return word
     return "".join(each for each in unicodedata.normalize("NFKD", word) if not unicodedata.combining(each))
 
 

@@ -5,13 +5,12 @@ count only in those.
 """
 
 from collections.abc import Iterable, Mapping
-from heapq import nlargest
 from itertools import accumulate, pairwise
 
 from msgspec import Struct
 
 from hone.core.recall import Query
-from hone.stores.context import NEAR, settled, spread
+from hone.stores.context import NEAR, first, settled, spread
 from hone.stores.question import EMPTY, ParsedQuestion, plain
 from hone.stores.search_source import Expression, SearchSource, WordSource
 from hone.stores.terms import COMMON, EXTRA, LATEST, WordIndex, all_of
@@ -75,11 +74,6 @@ def rank(source: SearchSource, question: ParsedQuestion, query: Query) -> Ranked
         pool = _pool(source, _summed(values.values()), index.only, times, POOL)
     whole = spread(source, pool, values)
     return Ranked(_cut(whole), tried, question.dropped)
-
-
-def first(scores: Mapping[int, float], count: int) -> list[int]:
-    """Return the best ones; among equals the latest."""
-    return [id for _, id in nlargest(count, zip(scores.values(), scores, strict=True))]
 
 
 def _cut(scores: Mapping[int, float]) -> dict[int, float]:
@@ -196,8 +190,8 @@ def _exact(index: WordIndex, question: ParsedQuestion, wanted: int) -> dict[int,
 def _summed(values: Iterable[Mapping[int, float]]) -> dict[int, float]:
     scores: dict[int, float] = {}
     for each in values:
-        for id, value in each.items():
-            scores[id] = scores.get(id, 0.0) + value
+        sums = {id: scores[id] + each[id] for id in scores.keys() & each.keys()}
+        scores = {**scores, **each, **sums}
     return scores
 
 

@@ -59,7 +59,7 @@ SELECT n.content, n.chain, n.depth FROM json_each(?) CROSS JOIN nodes AS n
 ON n.id IN (SELECT id FROM nodes WHERE content = value ORDER BY id DESC LIMIT ?)
 """
 LENGTHS = """
-SELECT id, length(body) FROM contents WHERE id IN (SELECT value FROM json_each(?)) AND length(body) > ?
+SELECT c.id, length(c.body) AS size FROM json_each(?) CROSS JOIN contents AS c ON c.id = value WHERE size > ?
 """
 # Of each content the latest two nodes: those before, and those after.
 AROUND = f"""

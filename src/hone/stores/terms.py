@@ -48,7 +48,7 @@ class WordIndex:
 
     def counts(self, terms: Iterable[Term], extra: Iterable[Term] = ()) -> dict[Term, int]:
         """Return in how many messages each occurs, up to a bound, rarest first."""
-        limits = dict.fromkeys(terms, COMMON) | dict.fromkeys(extra, EXTRA)
+        limits = dict.fromkeys(terms, COMMON) | dict.fromkeys(sorted(extra), EXTRA)
         return dict(sorted(self.source.count(limits).items(), key=itemgetter(1)))
 
     def worth(self, count: int) -> float:

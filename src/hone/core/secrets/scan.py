@@ -5,7 +5,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Generic, TypeVar
 
 Value = TypeVar("Value")
-_STEMS = (b"pass", b"pwd", b"cookie", b"auth", b"user", b"webhook", b"token", b"sig")
+_STEMS = (
+    *(b"pass", b"pwd", b"cookie", b"auth", b"user", b"webhook", b"token", b"sig"),
+    *(b"mysql", b"secret", b"key", b"contrase", b"kode"),
+)
 """Common parts of anchors. The text is searched once for a stem instead of once for each anchor."""
 
 _RECENT, _LONG, _HUGE = 4, 1_000, 100_000
@@ -47,7 +50,7 @@ class Anchors(Generic[Value]):
     def _search(self, text: str) -> Iterator[tuple[int, Value]]:
         lowered = one_byte_each(text).lower()
         for stem, anchors in self._stems.items():
-            at = lowered.find(stem)
+            at = lowered.find(stem) if stem in lowered else -1
             while at >= 0:
                 yield from _ends(lowered, at, anchors)
                 at = lowered.find(stem, at + len(stem))
