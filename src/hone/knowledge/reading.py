@@ -106,16 +106,23 @@ def read(
             continue
         if end - start > _LONGEST:
             yield Sentence((Atom(text[start:end]),), (Clause(),), tells=False)
-            continue
-        part = lexicon.tag.sub("", text[start:end])
-        plain, tied = simplify(part, lexicon), is_tied(part)
-        reader = _Reader(lexicon, _names(part, lexicon), entry=entry)
-        for each in _PART.split(plain if tied else _without_chatter(plain, lexicon)):
-            reader.read(each)
-        reader.finish()
-        if reader.atoms:
-            tells = _tells(part, plain, lexicon, reader.clauses)
-            yield Sentence(tuple(reader.atoms), tuple(reader.clauses), tells, tied)
+        elif found := _read(text[start:end], lexicon, entry=entry):
+            yield found
+
+
+@lru_cache(maxsize=256)  # what the owner said is read again for each entry that rests on it
+def _read(text: str, lexicon: Lexicon, *, entry: bool) -> Sentence | None:
+    """Read one sentence; None if it has no words that count."""
+    part = lexicon.tag.sub("", text)
+    plain, tied = simplify(part, lexicon), is_tied(part)
+    reader = _Reader(lexicon, _names(part, lexicon), entry=entry)
+    for each in _PART.split(plain if tied else _without_chatter(plain, lexicon)):
+        reader.read(each)
+    reader.finish()
+    if not reader.atoms:
+        return None
+    tells = _tells(part, plain, lexicon, reader.clauses)
+    return Sentence(tuple(reader.atoms), tuple(reader.clauses), tells, tied)
 
 
 def _tells(raw: str, plain: str, lexicon: Lexicon, clauses: Sequence[Clause]) -> bool:
@@ -306,15 +313,14 @@ class _Reader:
             bound = 0
         passive = (self._be or self._wishes) and self._lexicon.is_participle(word)
         atom = Atom(word, kind, self._role, self._owner, fixed, passive, self._be, bound, self._leads)
-        self._open.append(replace(atom, subject=self._is_subject(atom)))
+        self._open.append(replace(atom, subject=self._is_subject(atom)) if kind in PERSONS else atom)
         self._bound = 0
         self._wishes = self._wishes or (self._entry and kind in WISHES)
         if kind is not Kind.FILLER and kind not in DENIALS:
             self._role, self._owner, self._be = "", Kind.GLUE, False
 
     def _is_subject(self, atom: Atom) -> bool | None:
-        if atom.kind not in PERSONS:
-            return None
+        """Whether a person is the subject."""
         if atom.key in self._lexicon.objects:
             return False
         if not self._entry and not (self._lexicon.drops_subjects and self._lexicon.language.postpositions):

@@ -197,6 +197,8 @@ def _hints(text: str) -> frozenset[object]:
 
 
 def _without_accents(word: str) -> str:
+    if word.isascii():
+        return word
     return "".join(each for each in unicodedata.normalize("NFD", word) if not unicodedata.combining(each))
 
 
@@ -209,7 +211,9 @@ def reduce(word: str) -> str:
 def _counts(word: str, kind: Kind, lexicon: Lexicon) -> bool:
     if word in _values():
         return True
-    return kind is Kind.CONTENT and word not in lexicon.use | lexicons()["en"].use | _denying()
+    return kind is Kind.CONTENT and not any(
+        word in each for each in (lexicon.use, lexicons()["en"].use, _denying())
+    )
 
 
 def _split_wide(text: str) -> tuple[str, list[str]]:
