@@ -182,6 +182,8 @@ def _end(rows: Sequence[str], start: int) -> int:
 
 
 def _said(rows: Sequence[str]) -> str:
+    if len(rows) == 1:
+        return rows[0][2:].strip()
     return normalize("".join(line[2:] if line.strip() else "\n" for line in rows))
 
 
