@@ -134,7 +134,7 @@ async def test_a_small_library_that_the_prompt_lists_adds_nothing(tmp_path: Path
 async def test_a_search_that_fails_keeps_no_turn_back(
     tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def fail(*_: object) -> None:
+    async def fail(*_: object, **__: object) -> None:
         raise StoreError("The disk is gone.")
 
     lay(home)
