@@ -85,11 +85,11 @@ def make_bars(folder: Path, url: str) -> tuple[Bar, ...]:
     started = Subject(ROOT / "src", folder / "start")
     started.home.mkdir(parents=True)
     return (
-        Bar("a tool iteration at 10 messages", 14.0, partial(talk, url, 20)),
-        Bar("a turn without a tool call", 22.0, partial(talk, url, 0)),
-        Bar("a message stored, and a row in SQLite", 5.5, partial(job, "append")),
-        Bar("a journal entry, and a file replaced", 50.0, partial(job, "journal")),
-        Bar("start to first request, and a bare Python", 22.0, partial(start, started)),
+        Bar("a tool iteration at 10 messages", 13.0, partial(talk, url, 20)),
+        Bar("a turn without a tool call", 20.0, partial(talk, url, 0)),
+        Bar("a message stored, and a row in SQLite", 5.2, partial(job, "append")),
+        Bar("a journal entry, and a file replaced", 18.0, partial(job, "journal")),
+        Bar("start to first request, and a bare Python", 20.0, partial(start, started)),
     )
 
 
