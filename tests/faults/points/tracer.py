@@ -6,6 +6,7 @@ call of all threads, from the moment the work begins.
 
 import ctypes
 import errno
+import fcntl
 import os
 import signal
 import struct
@@ -64,9 +65,9 @@ SHAPES = {
     **_shapes(Kind.LOCK, Where.HANDLE, {72: "fcntl", 73: "flock"}),
 }
 """By their numbers on x86-64."""
-WRITE, OPENAT, FCNTL = 1, 257, 72
+WRITE, OPENAT, FCNTL, FLOCK = 1, 257, 72, 73
 LOCKING = (5, 6, 7, 36, 37, 38)
-"""What fcntl does when it asks for a lock."""
+"""What fcntl does when it asks for a lock, or lets one go."""
 MAKES = os.O_CREAT | os.O_TRUNC
 HERE = -100 & 0xFFFFFFFF
 
@@ -205,10 +206,16 @@ class Watch:
         name, kind, where = SHAPES[number]
         if number == OPENAT and arguments[2] & MAKES:
             name, kind = "create", Kind.WRITE
-        if number == FCNTL and arguments[1] not in LOCKING:
+        if number == FCNTL and arguments[1] not in LOCKING or self._lets_go(number, arguments):
             return None
         place = self._place(where, arguments)
         return Call(name, kind, place[len(str(self.root)) + 1 :]) if self.counts(place) else None
+
+    def _lets_go(self, number: int, arguments: list[int]) -> bool:
+        """Whether a lock is given back. No disk refuses that, and SQLite would shut itself out if one did."""
+        if number == FLOCK:
+            return bool(arguments[1] & fcntl.LOCK_UN)
+        return number == FCNTL and struct.unpack("=h", self.memory(arguments[2], 2)) == (fcntl.F_UNLCK,)
 
     def _place(self, where: Where, arguments: list[int]) -> str:
         """Empty if there is no such handle."""
