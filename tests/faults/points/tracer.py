@@ -206,7 +206,7 @@ class Watch:
         name, kind, where = SHAPES[number]
         if number == OPENAT and arguments[2] & MAKES:
             name, kind = "create", Kind.WRITE
-        if number == FCNTL and arguments[1] not in LOCKING or self._lets_go(number, arguments):
+        if (number == FCNTL and arguments[1] not in LOCKING) or self._lets_go(number, arguments):
             return None
         place = self._place(where, arguments)
         return Call(name, kind, place[len(str(self.root)) + 1 :]) if self.counts(place) else None
