@@ -11,13 +11,15 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
+from hone import Hone
+from hone.core.errors import StoreError
 from hone.core.messages import Role, ToolCall, assistant
 from hone.core.permit import Effect
 from hone.core.tool import Outcome
 from hone.core.turn import Stop
 from hone.models.fake_provider import FakeProvider
 from hone.models.fake_provider.shapes import Format
-from hone.models.scripted import call, echo, lines, rounds
+from hone.models.scripted import Scripted, call, echo, lines, rounds
 from tests.conftest import Figures, Tier
 from tests.faults.beside import hear, rest, start, tell
 from tests.faults.furnish import furnish, provider
@@ -71,6 +73,24 @@ async def test_a_home_that_cannot_be_made_is_told_on_the_command_line_once(tmp_p
     assert (process.returncode, out.strip()) == (0, b"Done.")
     assert err.decode().count(f"{home} {UNWRITABLE}") == 1
     assert b"Traceback" not in err
+
+
+async def test_a_conversation_whose_first_words_were_refused_goes_on(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refuse(*_: object) -> None:
+        raise StoreError("The disk failed.")
+
+    async with Hone(home=home, folder=tmp_path, model=Scripted(echo)) as hone:
+        session = await hone.session()
+        with monkeypatch.context() as patch:
+            patch.setattr(hone.sessions, "start", refuse)
+            with pytest.raises(StoreError):
+                await session.send("one")
+        turn = await session.send("two")
+        assert turn.stop is Stop.ANSWERED
+        stored = (await hone.sessions.load(session.id)).transcript
+        assert [each.text for each in stored] == ["two", turn.text]
 
 
 async def test_a_session_that_went_on_elsewhere_is_told_as_one_conflict(home: Path, tmp_path: Path) -> None:

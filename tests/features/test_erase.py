@@ -13,8 +13,9 @@ import pytest
 from hone import Hone
 from hone.core.backend import Deleted
 from hone.core.clock import ManualClock
+from hone.core.documents import DocumentKind
 from hone.core.erasure import Erasure, Scrubber
-from hone.core.errors import Conflict, Missing, Refused
+from hone.core.errors import Conflict, Missing, Refused, StoreError
 from hone.core.holding import ERASED
 from hone.core.ids import SessionId
 from hone.core.ledger import (
@@ -38,6 +39,8 @@ from hone.features.erasing.knowledge import make_rewrite
 from hone.features.erasing.part import ErasingPart
 from hone.features.erasing.plan import plan_lesson, plan_memory, plan_session, plan_words
 from hone.features.erasing.service import Erasing
+from hone.features.templates.store import Templates
+from hone.files.documents import FileDocuments
 from hone.files.erasing import below
 from hone.holdings import all_holdings
 from hone.knowledge import journal
@@ -407,6 +410,25 @@ async def test_what_is_past_its_time_goes_and_nothing_else(tmp_path: Path) -> No
     assert (tmp_path / "history").read_text() == '"b"\n"c"\n'
     assert [path.name for path in below(tmp_path / "spill")] == ["new.txt"]
     assert not [*below(tmp_path / "quarantine")]
+
+
+async def test_a_template_that_the_disk_does_not_take_is_kept_until_the_next_try(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fact = make_fact(Random(5))
+    await furnish(tmp_path, fact)
+
+    def refuse(self: FileDocuments, kind: DocumentKind, name: str, *_: object) -> None:
+        raise StoreError(f"The disk failed at {kind.name}/{name}.")
+
+    async with open_home(tmp_path) as hone:
+        with monkeypatch.context() as patch:
+            patch.setattr(FileDocuments, "write", refuse)
+            with pytest.raises(StoreError, match="templates/t-a"):
+                await Erasing(hone).erase(plan_words([fact]))
+        assert Templates(hone.documents).names() == ["t-a", "u-a"]
+        assert (await Erasing(hone).erase(plan_words([fact]))).is_clean
+        assert "(erased" in (await Templates(hone.documents).read("u-a")).description
 
 
 def test_every_column_with_text_is_searched_or_holds_a_name() -> None:

@@ -1,10 +1,12 @@
 """I3: who may come in. Every route the app has is tried from outside, so a new one is from its first day."""
 
 import asyncio
+import os
 import re
 from base64 import b64encode
 from collections.abc import AsyncIterator, Iterator, Mapping
 from datetime import UTC, datetime
+from errno import EDQUOT
 from pathlib import Path
 
 import httpx2
@@ -13,6 +15,7 @@ from starlette.routing import Route
 
 from hone.core.clock import ManualClock
 from hone.core.errors import Refused, StoreError
+from hone.web.address_file import FILE, PublishedAddress, published
 from hone.web.answers import HEADERS
 from hone.web.app import create_app
 from hone.web.auth import LARGEST, OPEN
@@ -368,3 +371,22 @@ async def test_a_home_that_cannot_be_opened_is_said_before_anybody_is_asked_in(
     assert (ended.code, ended.out) == (1, "")
     assert ended.err.startswith(f"{home / 'hone.db'} is not a database")
     assert ended.err.count("\n") == 1
+
+
+async def test_a_server_that_could_keep_nothing_says_so_and_does_not_start(
+    home: Path, tmp_path: Path
+) -> None:
+    ended = await hone("--home", "/proc/hone", "serve", "--port", "0", env=environment(home), folder=tmp_path)
+    assert (ended.code, ended.out) == (1, "")
+    assert "/proc/hone cannot be written, and a server has to keep what it answers." in ended.err
+
+
+def test_the_address_of_a_server_does_not_wait_for_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: int) -> None:
+        raise OSError(EDQUOT, "Disk quota exceeded")
+
+    monkeypatch.setattr(os, "fsync", refuse)
+    with published(tmp_path, PublishedAddress("http://127.0.0.1:1", "127.0.0.1", 1)):
+        assert (tmp_path / FILE).exists()

@@ -468,6 +468,8 @@ class Session(Dialog):
         else:
             await deps.store.start(self.header, self.agent.prefix, nodes, look)
             self._stored = True
+        if look:
+            self._last_look = deps.clock.now(), longer.trust
         self.transcript = longer
 
     @property
@@ -490,7 +492,6 @@ class Session(Dialog):
         last, since = self._last_look or (now, None)
         if trust is since and now - last < PUT_OFF_EVERY and is_midway(self.transcript, longer):
             return None
-        self._last_look = now, trust
         silence, topics = self._deps.look_after(self.agent.prefix.model), self._topics
         if silence is None or not topics:
             return None

@@ -149,7 +149,7 @@ def open_stores(home: Path, address: str = "") -> Stores:
     if address:
         return _open_elsewhere(home, address)
     path = home / FILE
-    if (home / MOVED).exists():
+    if _exists(home / MOVED):
         raise import_object(MOVED_AWAY)(home)
     if not _writable(home) and not _exists(path):
         closed = f"{home} cannot be written: this conversation is not kept, and nothing is learned."

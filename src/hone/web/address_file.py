@@ -32,7 +32,7 @@ def published(home: Path, address: PublishedAddress) -> Iterator[None]:
     published."""
     path = home / FILE
     with suppress(OSError):
-        write(path, msgspec.json.encode(address))
+        write(path, msgspec.json.encode(address), durable=False)  # no server survives a power cut
     try:
         yield
     finally:

@@ -16,9 +16,10 @@ from msgspec import Struct
 
 from hone.app import Hone
 from hone.core.clock import Clock, SystemClock
-from hone.core.errors import Refused, SettingsError
+from hone.core.errors import Refused, SettingsError, StoreError
 from hone.core.switchboard import Switchboard
 from hone.core.value import replace
+from hone.core.visible import visible
 from hone.monitoring.exposing import MetricsPlace, expose, shared_metrics
 from hone.monitoring.families import Family, gauge
 from hone.monitoring.gauges import measure_queue
@@ -195,6 +196,7 @@ async def serve(
         questions = PendingQuestions(bus, clock, lambda: board[0])
         async with Hone(home=home, ask=questions.ask, learning="queue", platform=PLATFORM) as hone:
             await hone.sessions.list(limit=1)  # report first that a home cannot be opened
+            check_kept(hone)
             board.append(open_board(hone))
             try:
                 keys = await asyncio.to_thread(open_keys, hone, clock, port, address.password)
@@ -248,6 +250,15 @@ def measured(state: ServerState, place: MetricsPlace | None) -> AbstractAsyncCon
         ]
 
     return expose(state.hone, place or state.hone.settings.serve.metrics, count, measure_queue)
+
+
+def check_kept(hone: Hone) -> None:
+    """Raise StoreError if there is no home but in memory: a client would not learn that nothing is kept."""
+    if hone.stores.closed and not hone.stores.readonly:
+        raise StoreError(
+            f"{visible(str(hone.home))} cannot be written, and a server has to keep what it answers. Make "
+            "room there, or choose another home with --home."
+        )
 
 
 def open_board(hone: Hone) -> Switchboard:

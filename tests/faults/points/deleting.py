@@ -66,13 +66,13 @@ async def furnish(root: Path) -> None:
         evidence = (Evidence(ids[1], 1, Trust.OWNER, said.digest),)
         author = Author(Actor.AGENT, ids[1], reason="said so", evidence=evidence, quotes=(SECRET,))
         await hone.keeper.note([(USER, journal.Add(SECRET))], author)
-    (root / "ids").write_text(" ".join(ids[:3]))
+    root.with_name("ids").write_text(" ".join(ids[:3]))  # beside what the disk refuses
 
 
 def delete(root: Path) -> tuple[int, str]:
     """Like `hone sessions delete A B C`: its exit code, and what it has to say beside the result."""
     out, err = StringIO(), StringIO()
-    ids = (root / "ids").read_text().split()
+    ids = root.with_name("ids").read_text().split()
     words = ["--home", str(root / "home"), "sessions", "delete", *ids, "--lessons", "withdraw", "--yes"]
     with redirect_stdout(out), redirect_stderr(err):
         code = perform(words)

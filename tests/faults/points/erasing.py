@@ -110,7 +110,8 @@ async def _view(root: Path) -> Any:
         said = sorted([node.message.text for node in line.transcript.nodes] for line in lines)
         checks = await hone.checks()
         waiting = len(await hone.ledger.pending())
-    names = sorted(str(path.relative_to(root)) for path in below(root) if path.parent.name != "provenance")
+    apart = ("provenance", "locks")  # what the next process clears, and what lies there empty
+    names = sorted(str(path.relative_to(root)) for path in below(root) if path.parent.name not in apart)
     texts = {name: (root / name).read_bytes() for name in names if name.endswith((".md", ".txt", "history"))}
     return eval(_TAG.sub("(erased)", repr((known, said, checks, waiting, names, texts))))
 

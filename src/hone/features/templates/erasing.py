@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from hone.app import Hone
 from hone.core.documents import TEMPLATES
 from hone.core.erasure import Erasure, Scrubber
-from hone.core.errors import HoneError
+from hone.core.errors import Corrupt, HoneError
 from hone.core.holding import Occurrence
 from hone.features.templates.store import SUFFIX, Templates
 from hone.features.templates.template_file import from_dict, to_dict
@@ -43,14 +43,14 @@ class TemplateEraser:
         return ()
 
     async def _scrub(self, name: str, scrub: Scrubber) -> None:
-        """Delete an unreadable template: nobody could say what else it holds."""
+        """Delete a damaged template: nobody could say what else it holds."""
 
         def change(template: Template) -> Template:
             return from_dict(scrub.value(to_dict(template)))
 
         try:
             await self._store.change(name, change)
-        except (HoneError, ValueError):
+        except (Corrupt, ValueError):
             await self._store.delete(name)
 
     async def _is_from(self, name: str, what: Erasure) -> bool:
