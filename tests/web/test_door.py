@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from datetime import UTC, datetime
 from errno import EDQUOT
 from pathlib import Path
+from stat import S_ISDIR
 
 import httpx2
 import pytest
@@ -381,11 +382,12 @@ async def test_a_server_that_could_keep_nothing_says_so_and_does_not_start(
     assert "/proc/hone cannot be written, and a server has to keep what it answers." in ended.err
 
 
-def test_the_address_of_a_server_does_not_wait_for_the_disk(
+def test_a_server_starts_although_the_disk_cannot_keep_its_address(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(_: int) -> None:
-        raise OSError(EDQUOT, "Disk quota exceeded")
+    def refuse(handle: int) -> None:
+        if S_ISDIR(os.fstat(handle).st_mode):
+            raise OSError(EDQUOT, "Disk quota exceeded")
 
     monkeypatch.setattr(os, "fsync", refuse)
     with published(tmp_path, PublishedAddress("http://127.0.0.1:1", "127.0.0.1", 1)):

@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from hone.core.errors import StoreError
 from hone.files.atomic import open_file, write
 
 FILE = "serve-address.json"
@@ -31,8 +32,8 @@ def published(home: Path, address: PublishedAddress) -> Iterator[None]:
     """Tell commands of this home where its server is, until it ends. If there are two, the later one is
     published."""
     path = home / FILE
-    with suppress(OSError):
-        write(path, msgspec.json.encode(address), durable=False)  # no server survives a power cut
+    with suppress(OSError, StoreError):
+        write(path, msgspec.json.encode(address))
     try:
         yield
     finally:
