@@ -87,6 +87,7 @@ async def test_the_newest_lesson_is_removed_by_hand(home: Path, save: Save) -> N
         ("Deploys run on Fridays.", "Deploys run on Thursdays."),
         (SECOND, SECOND.replace("a.ex", "b.ex")),
         ("Likes tea.", "Likes tea. But not in the evening."),
+        ("Prefers tabs in Go, as gofmt writes them and the team agreed on in May.", "Prefers tabs in Go."),
     ],
 )
 async def test_a_lesson_that_the_owner_corrects_by_hand_is_not_there_twice(

@@ -9,6 +9,13 @@ import apsw
 import pytest
 
 from hone.core.clock import SystemClock
+from hone.core.ids import SessionId
+from hone.core.messages import user
+from hone.core.ports import Header
+from hone.core.prefix import Prefix
+from hone.core.recall import Query
+from hone.core.transcript import Transcript
+from hone.core.trust import Trust
 from hone.features.backends.sqlite import SqliteBackend
 from hone.stores import lookup
 from hone.stores.damage import Damage
@@ -16,9 +23,13 @@ from hone.stores.database import Database
 from hone.stores.erasing import SPARE
 from hone.stores.examine import PASSAGE, examine, examine_file
 from hone.stores.maintenance import MEMORIES, examine_home
+from hone.stores.moving.sqlite import INDEX_LATER
 from hone.stores.passages import DROP
+from hone.stores.recall import SqliteRecall
+from hone.stores.sqlite import SqliteSessions
 from tests.conftest import Figures, Tier
 from tests.stores.homes import PASTES, Household
+from tests.stores.worker import NOW
 
 
 async def alarms(path: Path, random: Random) -> list[Damage]:
@@ -46,6 +57,35 @@ async def test_no_healthy_home_is_called_damaged(tmp_path: Path, tier: Tier, fig
             each.unlink()
     figures.tally(tried, got_in=len(wrong), note=f"{len(wrong)} false alarms", at=wrong)
     assert not wrong
+
+
+async def test_a_number_that_is_used_again_before_the_index_has_caught_up_is_indexed(tmp_path: Path) -> None:
+    """As in a home that was just moved: nothing is indexed yet, and the newest messages are deleted."""
+    database = Database.open(tmp_path / "moved.db")
+    sessions, recall, prefix = (
+        SqliteSessions(database),
+        SqliteRecall(database),
+        Prefix("scripted/1", "You help."),
+    )
+
+    async def start(name: str, *words: str) -> None:
+        talk = Transcript(prefix.digest)
+        for each in words:
+            talk = talk.then(user(each), Trust.OWNER, NOW)
+        await sessions.start(Header(SessionId(name), NOW), prefix, talk.nodes)
+
+    try:
+        await start("kept", "otters")
+        await start("gone", "beavers", "martens", "badgers")
+        await database.write(lambda connection: connection.execute(INDEX_LATER).fetchall())
+        await sessions.delete(SessionId("gone"))
+        assert len((await recall.search(Query("otters"))).hits) == 1
+        await start("late", "weasels")
+        assert len((await recall.search(Query("weasels"))).hits) == 1
+        await sessions.delete(SessionId("late"))
+        assert (await database.read(examine)) == []
+    finally:
+        await database.close()
 
 
 async def test_a_home_in_use_is_not_called_damaged(tmp_path: Path, tier: Tier, figures: Figures) -> None:

@@ -179,7 +179,6 @@ async def test_the_page_takes_pictures_without_metadata_and_as_foreign(home: Pat
 
 async def test_a_picture_is_pasted_on_the_page(home: Path, tmp_path: Path) -> None:
     async with running(home, tmp_path, echo) as visit, chromium() as browser, opened(browser, visit) as tab:
-        await tab.page.get_by_role("link", name="Chat").click()
         field = tab.page.get_by_label("Message")
         held = tab.page.get_by_label("Attached").get_by_role("listitem")
         for count in (1, 2):

@@ -172,10 +172,15 @@ def _is_reworded(piece: str, written: Sequence[str], lost: Sequence[str]) -> boo
 
 def _is_like(one: str, other: str) -> bool:
     """Tell whether one may have become the other by editing."""
-    if one in other:
+    if one in other or _is_start(other, one):
         return True
     ratio = SequenceMatcher(None, one, other).ratio()
     return ratio >= _SAME or (ratio >= _ALIKE and (resembles(one, other) or contradicts(one, other)))
+
+
+def _is_start(short: str, piece: str) -> bool:
+    """Tell whether somebody who cut a piece short left this, perhaps with a new full stop."""
+    return len(short.split()) >= _TELLING and piece.startswith(short.rstrip(". "))
 
 
 async def take_save(ledger: Ledger, target: Target, path: str, published: str, save: Save) -> Saved:

@@ -34,7 +34,8 @@ ADVANCE = "UPDATE backlog SET done = ?"
 RECEDE = "UPDATE backlog SET done = max(done, upto), upto = ?"
 # The number of a removed content may be reused if it was the last.
 LOWER = """
-UPDATE backlog SET done = last FROM (SELECT coalesce(max(id), 0) AS last FROM contents) WHERE done > last
+UPDATE backlog SET upto = min(upto, last), done = min(done, last)
+FROM (SELECT coalesce(max(id), 0) AS last FROM contents) WHERE max(upto, done) > last
 """
 EXPECTED = "SELECT id, body FROM contents, backlog WHERE id > upto AND id <= done ORDER BY id"
 
