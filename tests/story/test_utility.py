@@ -126,7 +126,7 @@ async def test_what_the_owner_states_is_in_the_next_prompt_without_a_question(
         f"({len(beside)} of {around} with a page around, {len(waiting)} wait)"
     )
     assert len(FACTS) == 100
-    assert len(active) >= 0.97 * len(facts)
+    assert len(facts) - len(active) <= 3  # of all hundred, and so of any sample
     assert not waiting
 
 
