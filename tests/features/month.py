@@ -3,6 +3,7 @@ owner who undoes some of them. Time passes by hand."""
 
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
+from itertools import chain, count
 from pathlib import Path
 from random import Random
 
@@ -125,7 +126,8 @@ def say(random: Random) -> str:
 
 def model(random: Random) -> Billed:
     talk = rounds("Well.")
-    return Billed(rules((ASKED, saves(random)), otherwise=talk), lambda: random.random() < 0.9)
+    priced = chain((False,), (random.random() < 0.9 for _ in count()))  # one call at least has no price
+    return Billed(rules((ASKED, saves(random)), otherwise=talk), priced.__next__)
 
 
 async def live(home: Path, folder: Path, random: Random, days: int) -> tuple[Hone, ManualClock]:

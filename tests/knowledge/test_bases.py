@@ -10,6 +10,8 @@ import pytest
 from hone.core.ledger import MEMORY, ChangeQuery, skill
 from hone.core.skill import DOCUMENT, SkillOrigin
 from hone.core.value import replace
+from hone.knowledge import merge
+from hone.knowledge.bases import Version, take
 from hone.knowledge.journal import Add, ReplaceEntry, entries
 from hone.knowledge.keeper import OWNER
 from hone.knowledge.skills.folder import Create, Patch, Rewrite, WriteFile
@@ -99,6 +101,13 @@ async def test_a_lesson_that_the_owner_corrects_by_hand_is_not_there_twice(
         save_by_renaming(it.memory, it.memory.read_text().replace(lesson, corrected))
         assert entries(await it.keeper.text(MEMORY)) == (FIRST, corrected)
         assert it.said == []
+
+
+def test_entries_stay_in_the_order_that_the_owner_gave_them() -> None:
+    """Also where the editor may have held an older version, as long as nothing else differs."""
+    saved, held = "- one\n- two\n", "- two\n- one\n"
+    save = merge.Save("MEMORY.md", saved, held, merge.by_entry, unread=True)
+    assert take(save, [Version(held), Version(saved)]).data == saved.encode()
 
 
 async def test_what_was_undone_does_not_come_back_with_an_old_buffer(home: Path) -> None:

@@ -62,11 +62,8 @@ async def test_no_healthy_home_is_called_damaged(tmp_path: Path, tier: Tier, fig
 async def test_a_number_that_is_used_again_before_the_index_has_caught_up_is_indexed(tmp_path: Path) -> None:
     """As in a home that was just moved: nothing is indexed yet, and the newest messages are deleted."""
     database = Database.open(tmp_path / "moved.db")
-    sessions, recall, prefix = (
-        SqliteSessions(database),
-        SqliteRecall(database),
-        Prefix("scripted/1", "You help."),
-    )
+    sessions, recall = SqliteSessions(database), SqliteRecall(database)
+    prefix = Prefix("scripted/1", "You help.")
 
     async def start(name: str, *words: str) -> None:
         talk = Transcript(prefix.digest)

@@ -103,7 +103,7 @@ async def test_what_the_owner_states_is_in_the_next_prompt_without_a_question(
     half: int, review: bool, tmp_path: Path, tier: Tier, figures: Figures
 ) -> None:
     """`half` of the facts are stated before a page from the network is read."""
-    mind, facts = Careful(), [FACTS[draw.index] for draw in tier.draws(short=40, full=len(FACTS))]
+    mind, facts = Careful(), [FACTS[draw.index] for draw in tier.draws(short=len(FACTS), full=len(FACTS))]
     paged = {fact.entry: number % 2 == half for number, fact in enumerate(FACTS)}
     async with house(tmp_path, mind, NO_REVIEWS) as hone:
         for fact in facts:
@@ -126,7 +126,7 @@ async def test_what_the_owner_states_is_in_the_next_prompt_without_a_question(
         f"({len(beside)} of {around} with a page around, {len(waiting)} wait)"
     )
     assert len(FACTS) == 100
-    assert len(facts) - len(active) <= 3  # of all hundred, and so of any sample
+    assert len(active) >= 0.97 * len(facts)
     assert not waiting
 
 

@@ -195,6 +195,8 @@ def take(save: Save, versions: Sequence[Version]) -> Saved:
     """Merge what the owner saved with what is held, based on the version that it came from."""
     base = choose(versions, save.saved, save.split, unread=save.unread)
     merged = merge(base.text, save.held, save.saved, save.split, both=save.both)
+    if sorted(_pieces(merged.text, save.split)) == sorted(_pieces(save.saved, save.split)):
+        merged = replace(merged, text=save.saved)  # the order is the owner's
     is_met = any(set(each.ours) - set(each.base) or not save.both for each in merged.clashes)
     notices = [_describe_clash(save.place, both=save.both)] if is_met else []
     if base is not versions[0]:

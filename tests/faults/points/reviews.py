@@ -120,7 +120,8 @@ class Review:
             jobs = await hone.jobs.jobs()
             left = [f"lost: review {job.id} is {job.state}: {job.error}" for job in jobs]
             wrong += [line for line, job in zip(left, jobs, strict=True) if job.state is not State.DONE]
-            if not answered <= len(jobs) <= wished:  # words whose answer was refused are reviewed alone
+            most = wished if told.all(REFUSED) else answered  # words are reviewed even if their answer failed
+            if not answered <= len(jobs) <= most:
                 wrong.append(f"lost: {len(jobs)} reviews for {answered} answers to {wished} wishes")
             learned = await hone.ledger.entries(ChangeQuery(actor=Actor.REVIEW))
             wrong += await astray(hone, jobs, learned)
