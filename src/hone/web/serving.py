@@ -256,8 +256,8 @@ def check_kept(hone: Hone) -> None:
     """Raise StoreError if there is no home but in memory: a client would not learn that nothing is kept."""
     if hone.stores.closed and not hone.stores.readonly:
         raise StoreError(
-            f"{visible(str(hone.home))} cannot be written, and a server has to keep what it answers. Make "
-            "room there, or choose another home with --home."
+            f"{visible(str(hone.home))} cannot be written, and a server has to keep what it answers. Check "
+            "its rights and the free space, or choose another home with --home."
         )
 
 
